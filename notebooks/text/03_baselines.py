@@ -9,10 +9,10 @@
 # %% [markdown]
 # # 03 · Baselines: why may you subtract a number, and which number is best?
 #
-# **After this page** you can prove what a baseline does on average, compute the best one, and say
-# when the usual one makes things worse.
+# **After this page** you can prove what a baseline does on average, compute the best fixed one, and
+# say where the mean reward is far from it.
 #
-# 29 minutes, then 9 in a second sitting · exercises 36 more · after 02 (REINFORCE) · Greensmith,
+# 36 minutes, then 12 in a second sitting · exercises 36 more · after 02 (REINFORCE) · Greensmith,
 # Bartlett and Baxter 2004, *JMLR* 5 (the best baseline); Ahmadian et al. 2024,
 # [arXiv 2402.14740](https://arxiv.org/abs/2402.14740) (leave-one-out)
 #
@@ -20,34 +20,37 @@
 #
 # <details><summary>1. REINFORCE draws an answer y and earns R. How does it push?</summary>Along R ∇log π(y). Averaged over the draws that is the gradient of the expected reward, ∇J (02).</details>
 # <details><summary>2. What is ∇log π(y) called, and what is it for a softmax over whole answers?</summary>The score. On the logits: 1 − π on the drawn answer, −π on each other one (02).</details>
-# <details><summary>3. With rewards 1 and 0, what does REINFORCE do when it draws a wrong answer?</summary>Nothing: it pushes with weight 0 (02).</details>
+# <details><summary>3. One grader pays 1 and 0, another 11 and 10. What do their pushes share, what not?</summary>The mean push is the same. Single pushes are not: under the second grader each draw pushes itself up by 10 or 11 (02).</details>
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # imports, folded
 from itertools import product
 import torch
-from rlnb import ZOO, check
+from rlnb import check
 from rlnb.classroom.explorers import three_pushes, ways_to_be_right
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import baselines as pictures
-from rlnb.objective import difference
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy, folded: draw 4 answers, push the logits, 40 times, 400 seeds
 start, earns = torch.tensor([0.3, 0.3, 0.4]), torch.tensor([1.0, 0.2, 0.0])
+y4 = torch.cartesian_prod(*[torch.arange(3)] * 4)       # all 81 first draws
+chance = start[y4].prod(1)
 rates = [2.0 ** k for k in range(-4, 6)]
 
-def train(b, rate, G=4, steps=40, seeds=400):
-    """Final probabilities (seeds, 3) with the fixed baseline b."""
+def train(b, rate, G=4, steps=40, seeds=400, optimiser=None):
+    """Final probabilities (seeds, 3). b: a number, or a rule of p and r."""
     dice = torch.Generator().manual_seed(1)
     z = start.log().repeat(seeds, 1)
     for _ in range(steps):
         p = z.softmax(1)
         y = p.multinomial(G, True, generator=dice)          # (seeds, G)
-        A = earns[y] - b
+        r = earns[y]
+        A = r - (b(p, r) if callable(b) else b)
         push = torch.zeros_like(p).scatter_add(1, y, A)
-        z = z + rate / G * (push - A.sum(1, keepdim=True) * p)
+        step = (push - A.sum(1, keepdim=True) * p) / G
+        z = z + rate * (step if optimiser is None else optimiser(step))
     return z.softmax(1)
 
 def sweep(b):
@@ -57,32 +60,32 @@ def sweep(b):
 # %% [markdown]
 # ## Ten points for everybody
 #
-# There is one prompt with three possible answers. The good answer earns 1, the poor one 0.2, the
-# wrong one 0. The policy is a softmax over three logits, and starts at probabilities 0.3, 0.3, 0.4.
-# A step draws four answers, averages $R\,\nabla\log\pi(y)$ over them, and moves the logits along
-# that average. A run is 40 steps.
+# One prompt has three possible answers. The good one earns 1, the poor one 0.2, the wrong one 0.
+# The policy is a softmax over three logits, and starts at probabilities 0.3, 0.3, 0.4. A step draws
+# four answers and moves the logits along the average of $R\,\nabla\log\pi(y)$. A run is 40 steps.
 #
-# Now a second grader gives every answer ten points more: 11, 10.2, 10. The gaps between the answers
-# are the same. We train with both graders, at ten learning rates each.
+# A second grader gives every answer ten points more: 11, 10.2, 10. Its mean push is the same (02).
+# We train with both, at ten learning rates.
 
-# %%
-graders = {"rewards 1, 0.2, 0": sweep(0),
-           "rewards 11, 10.2, 10": sweep(-10)}
-pictures.rate_lines(rates, {"": graders}, (start @ earns).item(), (
+# %% jupyter={"source_hidden": true}
+# the picture
+graders = {"rewards 1, 0.2, 0": 0, "rewards 11, 10.2, 10": -10}
+lines = {name: sweep(b) for name, b in graders.items()}
+pictures.rate_lines(rates, {"": lines}, (start @ earns).item(), (
     "The ten points are taken off again before plotting. 400 seeds; bars, "
     "where they can be seen, are two standard errors."))
 
 # %% [markdown]
-# No learning rate rescues the second grader. Why do ten points for everybody ruin the training?
+# In these 40 steps the second grader ends far below at every rate. How does a single run end?
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("baselines.1", "Take the first step, averaged over all answers "
-        "that could be drawn. Where does the second grader push?",
-        ["the same way, ten times as far: rewards are ten times as large",
-         "exactly where the first one does: the gaps are the same",
-         "all three up, by nearly the same: all earn about 10",
-         "nowhere in particular: the ten points drown the gaps"])
+predict("baselines.1", "Look at the 400 runs of the second grader at "
+        "learning rate 1. After 40 steps, a typical run is ...",
+        ["unsure: the steps cancel, the chances stay near the start",
+         "sure of one answer, and that may be any of the three",
+         "sure of the good or the wrong answer, hardly ever of the poor",
+         "restless: sure of one answer, a few steps later of another"])
 
 # %%
 pi, R = torch.tensor([0.3, 0.3, 0.4]), torch.tensor([1.0, 0.2, 0.0])
@@ -94,86 +97,73 @@ def pushes(b):
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-def first_steps(b):
-    """All 81 draws of four: how far along the mean push, and the chance."""
-    y = torch.cartesian_prod(*[torch.arange(3)] * 4)        # (81, 4)
-    mean = pi @ pushes(b)
-    return pushes(b)[y].mean(1) @ mean / (mean @ mean), pi[y].prod(1)
+at_one = 100 * (train(-10, 1.0) > 0.9).double().mean(0)
+slow = (train(-10, 1 / 256, steps=10_000) @ earns).mean().item()
 
-steps = {name: first_steps(b) for name, b in zip(graders, (0, -10))}
-(x, _), (far, chance) = steps.values()
-away = 100 * chance[far < 0].sum().item()
+along = pushes(-10)[y4].mean(1) @ (pi @ pushes(-10))
+away = 100 * chance[along < 0].sum().item()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("baselines.1",
-       "exactly where the first one does: the gaps are the same",
-       "On average both push the logits of good, poor and wrong by "
-       + ", ".join(f"{g:+.3f}" for g in (pi @ pushes(-10)).tolist())
-       + ". A single step is another matter. With the second grader "
-       f"{away:.0f} % of the steps go *against* that direction, by up to "
-       f"{-far.min():.0f} mean steps. With the first grader only "
-       f"{100 * chance[x < 0].sum():.0f} % do, by at most "
-       f"{-x.min():.2f} of one. So two things need an explanation: why the "
-       "mean stays the same, and why the steps scatter.",
-       pictures.first_steps(steps, [
-           (x @ chance).item() for x, chance in steps.values()], (
-           "A bar is a possible first step from four answers, its height "
-           "the chance of it. The second grader's go far, either way.")),
+       "sure of one answer, and that may be any of the three",
+       f"In {at_one.sum():.0f} % of the runs one answer ends above 0.9: "
+       "the good one in {:.0f} %, the poor one in {:.0f} %, the wrong one "
+       "in {:.0f} %. ".format(*at_one.tolist()) + "The first step goes "
+       f"*against* the mean push in {away:.0f} % of the runs, so luck "
+       "decides which answer gains. A sure policy draws hardly any other "
+       "answer, and its own score is nearly 0: it stays. **In the log, "
+       "entropy falls and the reward hardly rises.** With rate 1/256 and "
+       f"10,000 steps the mean reward reaches {slow:.2f}: noisy, not "
+       "biased.",
        instead={
-           "the same way, ten times as far: rewards are ten times as large":
-           "The ten points push every answer up. In the mean over draws "
-           "these pushes add up to 0.",
-           "all three up, by nearly the same: all earn about 10":
-           "This is true of a single draw. On average, what one logit "
-           "gains the others lose.",
-           "nowhere in particular: the ten points drown the gaps":
-           "They drown them in single steps. On average the gaps remain.",
-       })
+           "unsure: the steps cancel, the chances stay near the start":
+           "Luck cancels in the mean of many runs. In one run it adds up, "
+           "like a random walk.",
+           "sure of the good or the wrong answer, hardly ever of the poor":
+           "For that, a few steps would have to tell 10.2 from 10.",
+           "restless: sure of one answer, a few steps later of another":
+           "To change, a policy must draw another answer. A sure one "
+           "hardly does."})
+
+# %% [markdown]
+# If adding ten points ruins a run, which number may one subtract, and which should one?
 
 # %% [markdown]
 # ## What subtracting does on average
 #
-# Let $b$ be any fixed number. Subtracting it adds $-b\,\nabla\log\pi(y)$ to each push. On average
+# Subtracting a fixed number $b$ takes $b\,\nabla\log\pi(y)$ from the push of answer $y$. On average
 # that is
 #
 # $$\begin{aligned}
 # \mathbb E\big[b\,\nabla\log\pi(y)\big]&=\textstyle\sum_y\pi(y)\;b\;\nabla\log\pi(y)&&\text{a mean over the policy's own draws}\\
 # &=b\,\textstyle\sum_y\pi(y)\,\nabla\log\pi(y)&&\text{the one condition: }b\text{ is the same whatever }y\text{ is drawn}\\
 # &=b\,\textstyle\sum_y\nabla\pi(y)&&\nabla\log\pi=\nabla\pi/\pi\ (02)\\
-# &=b\,\nabla\textstyle\sum_y\pi(y)&&\text{a sum of gradients is the gradient of the sum}\\
-# &=b\,\nabla1=0&&\text{probabilities sum to one}\\[4pt]
+# &=b\,\nabla\textstyle\sum_y\pi(y)=b\,\nabla1=0&&\text{probabilities sum to one}\\[4pt]
 # \nabla J&=\mathbb E\big[(R-b)\,\nabla\log\pi(y)\big]&&\textbf{a choice: which } b
 # \end{aligned}$$
 #
-# $b$ is the **baseline**, and $A=R-b$ is the **advantage** of the answer. The estimate stays
-# **unbiased**. In statistics such a $b$ is called a **control variate**.
+# $b$ is the **baseline**, $A=R-b$ the **advantage** of the answer, and the estimate stays
+# **unbiased**. The second line holds the condition: **the baseline must be settled without looking
+# at this answer.** It may depend on the prompt, on other answers drawn independently, and for a
+# token on the tokens before it.
 #
-# The second line holds the condition. **The baseline may depend on anything except this answer:**
-# on the prompt, on other answers, and for a token on the tokens before it. (For a token the same
-# five lines hold with those tokens given: the chances of the next one sum to 1.)
-#
-# Here are the pushes for three baselines. Each row is an answer that can be drawn, each column is a
-# logit.
+# Here are the pushes for three baselines: a row for each answer drawn, a column for each logit.
 
 # %% jupyter={"source_hidden": true}
 # the picture
 pictures.push_table({f"b = {b:g}": pushes(b) for b in (0, 0.36, 1)},
                     pi.tolist(), (
-    "Blue raises a logit, orange lowers it. Every single push changes with "
+    "Blue raises a logit, orange lowers it. The single pushes change with "
     "b; their mean, framed, does not."))
-
-# %% [markdown]
-# The mean stays, but a baseline changes *who* is pushed. With $b=0$, drawing a wrong answer does
-# nothing. With $b=1$, drawing the good answer does nothing.
 
 # %% [markdown]
 # ## What it does to a single step
 #
-# Why do the steps scatter? Measure how far a single push strays from the mean push: square that
-# distance, average it over the draws, and divide by the squared length of the mean push. We call
-# this number the **noise** of one answer. Averaging $N$ independent answers divides it by $N$. So
-# noise 3 means that with three answers the error is as long as the signal.
+# All these $b$ share one mean push. How far do single pushes stray from it? The **noise** of one
+# answer is the mean squared distance of a push from the mean push, over the squared length of the
+# mean push. At noise 3, one must average three answers until their typical error is as long as the
+# mean push itself (02).
 
 # %%
 def noise(b):
@@ -182,10 +172,11 @@ def noise(b):
     mean = pi @ push
     return (pi @ (push - mean).square().sum(1) / (mean @ mean)).item()
 
+# ten points more, nothing subtracted: R + 10 is R - (-10)
 print(f"first grader {noise(0):.2f}, second grader {noise(-10):.0f}")
 
 # %% [markdown]
-# Three answers with the first grader are worth over a thousand with the second.
+# One answer under the first grader is worth some four hundred under the second.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -199,7 +190,6 @@ predict("baselines.2", "Stay with the first grader. Order these "
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-best = 0.4036
 reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
        f"{noise(0.36):.2f}, {noise(0):.2f}, {noise(1):.2f}. A baseline can "
        "*raise* the noise. And \"no baseline\" does not exist: it is the "
@@ -207,9 +197,11 @@ reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
        pictures.noise_parabola({"0": 0.0, "mean reward": 0.36, "1": 1.0}),
        instead={
            "1, 0.36, 0: the higher the bar, the less is left over":
-           "Less is left of good rewards, more of bad ones, below the bar.",
+           "A high bar leaves little of good rewards, but turns bad ones "
+           "into large penalties.",
            "0.36, 1, 0: any baseline beats b = 0":
-           "b = 1 is further from the best than 0 is.",
+           "b = 0 is a baseline like any other, and b = 1 is further from "
+           "the bottom.",
            "0, 0.36, 1: what you subtract adds noise":
            "It can also take noise away: the part that all rewards share.",
        })
@@ -217,53 +209,101 @@ reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
 # %% [markdown]
 # ## The best number
 #
-# As $b$ grows, the noise falls and then rises again. Where is the bottom? Write the noise out.
+# Where is the bottom of this parabola? ($\nabla J$ has no $b$ in it.)
 #
 # $$\begin{aligned}
 # \text{noise}\cdot\lVert\nabla J\rVert^2&=\mathbb E\lVert(R-b)\nabla\log\pi\rVert^2-\lVert\nabla J\rVert^2&&\text{mean squared distance = mean square − square of the mean}\\
-# &=b^2\,\mathbb E\lVert\nabla\log\pi\rVert^2-2b\,\mathbb E\big[R\lVert\nabla\log\pi\rVert^2\big]+\text{const}&&\text{multiply out; }\nabla J\text{ has no }b\text{ in it}\\
-# 0&=2b^\star\,\mathbb E\lVert\nabla\log\pi\rVert^2-2\,\mathbb E\big[R\lVert\nabla\log\pi\rVert^2\big]&&\text{a parabola: slope 0 at its bottom}\\
-# b^\star&=\frac{\mathbb E\big[\lVert\nabla\log\pi\rVert^2R\big]}{\mathbb E\lVert\nabla\log\pi\rVert^2}&&\text{solve}
+# &=b^2\,\mathbb E\lVert\nabla\log\pi\rVert^2-2b\,\mathbb E\big[R\lVert\nabla\log\pi\rVert^2\big]+\text{const}&&\text{multiply out}\\
+# b^\star&=\frac{\mathbb E\big[\lVert\nabla\log\pi\rVert^2R\big]}{\mathbb E\lVert\nabla\log\pi\rVert^2}&&\text{set the slope in }b\text{ to 0}
 # \end{aligned}$$
 #
-# **The best baseline is the mean reward in which each answer counts by the squared length of its
-# score.** If all scores are equally long, it *is* the mean reward. Here the two nearly agree: 0.40
-# and 0.36. Do they always agree?
+# **The best fixed baseline is a weighted mean of the rewards: an answer's weight is its chance
+# times the squared length of its score.** If all scores are equally long, it *is* the mean reward.
+# Here the two nearly agree: 0.40 and 0.36.
 #
-# In the explorer, the arrows on the left are the three pushes, thicker where the draw is likelier
-# (at b = 0 the wrong answer has none).
-# The curve on the right is the noise for every $b$, the parabola on a logarithmic axis. The second
-# slider changes the policy, and with it the mean reward.
+# Now let training go on, until the good answer has 0.8 and the other two share the rest, 3 to 4.
+# The mean reward has risen to 0.82. <!-- cited: 0.8, 0.82 -->
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("baselines.6", "Where is the best baseline now? It was 0.40, and "
+        "the rewards are still 1, 0.2 and 0.",
+        ["about 0.2: it falls while the mean reward rises",
+         "about 0.4: it stays, as the three rewards do",
+         "about 0.6: it follows the mean reward, at half the pace",
+         "about 0.8: it follows the mean reward all the way"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+def weights(good):
+    """Chance times squared score, adding to 1; and the squared scores."""
+    p = torch.tensor(three_pushes.compute(good=good)["probabilities"])
+    size = (torch.eye(3) - p).square().sum(1)
+    return (p * size / (p @ size)).tolist(), size.tolist()
+
+late = three_pushes.compute(good=0.8)
+(at_first, _), (now, size) = weights(0.3), weights(0.8)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("baselines.6", "about 0.2: it falls while the mean reward rises",
+       "A sure policy hardly moves when it draws the good answer: the "
+       f"squared length of that score is {size[0]:.2f}, against "
+       f"{size[1]:.2f} and {size[2]:.2f} for the failures. So the weights "
+       "of good, poor and wrong, {:.2f}, {:.2f} and {:.2f} at the start, "
+       "are now {:.2f}, {:.2f} and {:.2f}, and ".format(*at_first, *now)
+       + f"{now[0]:.2f} · 1 + {now[1]:.2f} · 0.2 + {now[2]:.2f} · 0 = "
+       f"{late['best']:.2f}. The mean reward has noise "
+       f"{late['at_mean']:.2f}, six times the {late['none']:.2f} of b = 0.",
+       instead={
+           "about 0.4: it stays, as the three rewards do":
+           "The rewards stay, but their weights change.",
+           "about 0.6: it follows the mean reward, at half the pace":
+           "It would rise only if the good answer's weight did. That "
+           f"weight falls, from {at_first[0]:.2f} to {now[0]:.2f}.",
+           "about 0.8: it follows the mean reward all the way":
+           "It was close because the scores were about equally long. Now "
+           "the good answer's score is short.",
+       })
+
+# %% [markdown]
+# **The surer this policy is of its good answer, the closer $b^\star$ comes to the mean reward of
+# its failures**: 0.12 at π(good) = 0.95, where failures earn 0.09 on average.
+# <!-- cited: 0.95, 0.12, 0.09 -->
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("baselines.t1", three_pushes.three_pushes_explorer(),
-     ("Find a policy for which the mean reward is noisier than b = 0, and "
-      "put b on its mean reward (within 0.02).",
-      three_pushes.mean_reward_is_worse_than_none))
+     ("Set a b at least 0.1 above the mean reward, and yet less noisy. "
+      "Predict first: for which policies is there one?",
+      three_pushes.above_the_mean_and_quieter),
+     ("π(good) ≥ 0.8. Another grader pays c > 0 more for every answer and "
+      "you subtract nothing. Which b is that here? Set it for the smallest "
+      "c (within 0.05) that makes this noisier than the mean reward.",
+      three_pushes.the_points_that_make_nothing_worse))
 
 # %% [markdown]
-# <details><summary>One way</summary>
+# <details><summary>What the tasks show</summary>
 #
-# Take π(good) = 0.80 and b = 0.82, <!-- cited: 0.80, 0.82 --> for example: six times the noise of
-# b = 0.
+# 1. A policy that seldom draws the good answer. Now that score is the long one: at π(good) = 0.15
+#    the good answer has the weight 0.27, and $b^\star$ lies above the mean reward.
+# 2. Nothing subtracted under $c$ more points is $b=-c$. The parabola is symmetric: as far left of
+#    $b^\star$ as the mean reward lies right of it. At 0.8 that is 0.22 − 0.60 = −0.38.
+#    <!-- cited: 0.15, 0.27, 0.22, 0.60, -0.38, 0.8 -->
 # </details>
 #
-# Why? A policy that is sure of the good answer hardly moves when it draws it, because nothing is
-# left to raise. The rare poor and wrong draws push far. They make the noise, so the best b lies
-# near *their* rewards, while the mean reward climbs to 1. **The usual baseline is worse than none
-# for a policy that is sure of one answer.**
+# That b = 0 beats the mean reward rests on the grader's zero: with 0.4 points more for everybody it
+# no longer does at π(good) = 0.8. <!-- cited: 0.4, 0.8 -->
 #
-# Why is it the usual one, then? $b^\star$ needs the squared gradient of every single answer, which
-# is one backward pass each. A mean of rewards costs nothing. It is nearly as good where scores are
-# about equally long. (For a language model they also grow with the length of the answer.)
+# Why is the mean the usual choice? $b^\star$ needs the squared gradient of every single answer, one
+# backward pass each; a mean of rewards costs nothing. (More reasons in the second sitting.)
 
 # %% [markdown]
 # ## Who knows the mean reward?
 #
-# Nobody knows it, but it can be estimated. Draw $G$ answers to the same prompt, a **group**. As its
-# baseline, give each answer the mean reward of the *other* $G-1$ answers. This is **leave-one-out**
-# (RLOO). Two right and two wrong answers get these advantages:
+# It has to be estimated. Draw $G$ answers to the same prompt, a **group**. As its baseline, give
+# each answer the mean reward of the *other* $G-1$ answers. This is **leave-one-out** (RLOO).
+# Two right and two wrong answers get these advantages:
 
 # %%
 def leave_one_out(R):
@@ -272,24 +312,27 @@ def leave_one_out(R):
 print(leave_one_out(torch.tensor([1.0, 1.0, 0.0, 0.0])))
 
 # %% [markdown]
-# The three others of a right answer earned 1, 0 and 0, so its $b$ is a third. This $b$ is itself
-# drawn by chance, so the proof needs one more line:
+# The three others of a right answer earned 1, 0 and 0, so its $b$ is a third. This $b$ is drawn by
+# chance, but without looking at $y$:
 #
-# $$\mathbb E\big[b\,\nabla\log\pi(y)\big]=\mathbb E[b]\;\mathbb E\big[\nabla\log\pi(y)\big]=0\qquad\text{the others were drawn without looking at }y$$
+# $$\mathbb E\big[b\,\nabla\log\pi(y)\big]=\mathbb E[b]\;\mathbb E\big[\nabla\log\pi(y)\big]=0\qquad\text{the others are drawn independently of }y$$
 #
-# Take the smallest group, $G=2$. Each answer's baseline is the reward of the other answer: 1, 0.2
-# or 0. We count the noise *per answer*: a pair whose push has noise 2 counts as 4. So a large group
-# gets no credit for having more answers.
+# (GRPO subtracts the mean of *all* $G$ rewards. That gives the same advantages, times
+# $\frac{G-1}G$: here 0.5 in place of 0.6667.)
+#
+# What does estimating cost? A step averages the pushes of $G$ answers. Its noise times $G$ is the
+# noise **per answer**: two independent answers of noise 4 make a step of noise 2, and
+# $2\times2=4$.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("baselines.3", "Noise per answer: 1.08 with the mean reward, 2.85 "
-        "with b = 0, 4.98 with b = 1. With the other answer's reward, "
-        "G = 2?",
-        ["about 1.1: on average it is the mean reward",
-         "about 2.2: two noisy rewards in place of one",
-         "just below 2.85: a poor estimate is better than nothing",
-         "above 2.85: one reward is a poor guess of the mean"])
+        "with b = 0, 4.98 with b = 1. And with the smallest group, G = 2, "
+        "where b is the reward of the other answer?",
+        ["about 1.1: on average, b is the mean reward",
+         "about 2.2: twice, as two rewards are noisy in place of one",
+         "about 2.7: a poor estimate, but better than 0",
+         "about 4.1: one reward is a poor guess of the mean"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
@@ -310,121 +353,83 @@ spread = sum(p * noise(b) for p, b in zip(pi.tolist(), R.tolist()))
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("baselines.3", "above 2.85: one reward is a poor guess of the mean",
-       f"{found[0][1]:.2f}. The baseline is right on average, but in each "
-       "group it is 1, 0.2 or 0, and the mean noise of these three is "
-       f"{spread:.2f}. (The other {found[0][1] - spread:.2f} is there "
-       "because the two answers share their rewards. So their pushes are "
-       "not independent.) From G = 3 on the group pays.",
+reveal("baselines.3", "about 4.1: one reward is a poor guess of the mean",
+       f"{found[0][1]:.2f}. On average the baseline is the mean reward, "
+       "but in each pair it is 1, 0.2 or 0. The mean noise of these three "
+       f"is {spread:.2f}. The other {found[0][1] - spread:.2f} comes from "
+       "the pair: each answer is the other's baseline, so their two pushes "
+       "are not independent. In this toy the group pays from G = 3 on.",
        pictures.group_sizes(sizes, [n for _, n in found]),
        instead={
-           "about 1.1: on average it is the mean reward":
+           "about 1.1: on average, b is the mean reward":
            "It is, on average. But the noise grows with the square of its "
            "error.",
-           "about 2.2: two noisy rewards in place of one":
-           "Its error is not added once; it multiplies the score.",
-           "just below 2.85: a poor estimate is better than nothing":
-           "It can be worse than nothing, as b = 1 was.",
+           "about 2.2: twice, as two rewards are noisy in place of one":
+           "The mean squared push about doubles, from 2.1 to 4.1 times the "
+           "squared mean push. Noise is one less, 1.1 and 3.1, and the "
+           "pair adds 1.",
+           "about 2.7: a poor estimate, but better than 0":
+           "It can be worse than 0, as b = 1 was.",
        })
 
 # %% [markdown]
 # <details><summary>One level deeper: the price of not knowing the mean</summary>
 #
-# Write $\mu$ for the mean reward. Leave-one-out has noise
+# Write $\mu$ for the mean reward. Leave-one-out has noise per answer
 #
 # $$\text{noise}(\mu)+\frac1{G-1}\Big(\frac{\mathrm{Var}(R)\;\mathbb E\lVert\nabla\log\pi\rVert^2}{\lVert\nabla J\rVert^2}+1\Big).$$
 #
-# Multiply out $(R_i-b_i)(R_j-b_j)$ with $b_i-\mu=\frac1{G-1}\sum_{k\ne i}(R_k-\mu)$: all terms but
-# these have a factor of mean zero. The price falls like $1/(G-1)$, so most of it is gone early. (In
-# a library you may keep $G$ small and average over many prompts, but each prompt needs its own $b$:
-# the mean of the whole batch is off for every prompt, and that is noise,
-# [statements 03](statements/03_baselines.ipynb).)
+# The first part of the price is the variance of $b$, which is $\mathrm{Var}(R)/(G-1)$, times the
+# mean squared score. The +1 is there because each answer is in the others' baselines. At $G=2$ the
+# two pushes have the mean product $2\lVert\nabla J\rVert^2$; independent ones would have
+# $\lVert\nabla J\rVert^2$, one less.
+# </details>
+# <details><summary>One level deeper: why not estimate the best number from the group?</summary>
+#
+# Weigh the others' rewards by their squared scores. That is unbiased, but at $G=4$ it is no quieter
+# here: 2.12, plain leave-one-out 2.08. Nor is it for the sure policy: the failures have most of the
+# weight, and three other answers hold none in half of the groups. With $G=8$ it pays there
+# ([statements 03](statements/03_baselines.ipynb)).
+# <!-- cited: 2.12, 2.08 -->
 # </details>
 #
-# **A group of answers to one prompt estimates the mean reward without a second model. The price
-# falls like $1/(G-1)$.**
-
-# %% [markdown]
-# ## What GRPO does with it
-#
-# GRPO changes leave-one-out in two ways. It subtracts the mean of *all* $G$ rewards, the answer's
-# own reward included. Then it divides by their std, $\sigma_R$. Both steps look at the answer
-# itself, so the proof covers neither of them. The rewards are still 1, 0.2 and 0.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("baselines.5", "Which of the two steps turns the mean push into "
-        "another direction?",
-        ["only the std: the mean merely shortens the push",
-         "only the mean: it breaks the proof's condition; the std rescales",
-         "both: both look at the answer's own reward",
-         "neither: on average both only rescale"])
-
-# %%
-def all_of_group(R):
-    return R - R.mean()
-
-def zscore(R):
-    return all_of_group(R) / (R.std(correction=0) + 1e-6)
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, computed
-truth, one_right = pi @ pushes(0), torch.tensor([1.0, 0.0, 0.0])
-(shorter, _), (divided, _) = (group_push(f, 2)
-                                for f in (all_of_group, zscore))
-turn = [torch.cosine_similarity(truth, group_push(zscore, G)[0], 0)
-        for G in (2, 8)]
-binary = torch.cosine_similarity(pi * (one_right - pi @ one_right),
-                                 group_push(zscore, 2, one_right)[0], 0)
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("baselines.5", "only the std: the mean merely shortens the push",
-       r"For every group $R_i-\bar R=\frac{G-1}G(R_i-\text{mean of the "
-       r"others})$: leave-one-out, only shorter. The std turns the push. "
-       "At G = 2 two unequal rewards become +1 and −1, so it only counts "
-       "who won. The poor answer beats the wrong one more often than it "
-       "loses to the good one, so it goes *up*. The turn shrinks with G: "
-       "the cosine with the truth is "
-       f"{turn[0]:.3f} at G = 2 and {turn[1]:.3f} at G = 8. With rewards 0 "
-       "and 1 and one prompt there is none "
-       f"({binary:.3f}).", pictures.mean_pushes({
-           "true gradient": truth.tolist(),
-           "minus the mean, G = 2": shorter.tolist(),
-           "divided by the std, too": divided.tolist()}, (
-           "Minus the mean: half as long. Divided: poor turns round.")),
-       instead={
-           "both: both look at the answer's own reward":
-           "Both steps do look. But one of them only shortens the push.",
-           "only the mean: it breaks the proof's condition; the std "
-           "rescales":
-           "The own reward in the mean makes a factor (G−1)/G, the same "
-           "for all.",
-           "neither: on average both only rescale":
-           "The mean, yes. Dividing by a random std is no common factor.",
-       })
-
-# %% [markdown]
-# Pages 08 and 09 ask what the division by the std is good for.
+# **A group estimates its prompt's mean reward without a second model. The price falls like
+# $1/(G-1)$.**
 
 # %% [markdown]
 # ## In a real run
 #
-# The baseline comes from the rewards of the same prompt's group, in one line of code and without a
-# second model. (If $b$ does come from a network, `detach` it.) With many tokens nothing changes:
-# all tokens of an answer get the same advantage. The RLOO paper runs $G=2$ and 4, DeepSeekMath
-# ([2402.03300](https://arxiv.org/abs/2402.03300)) 64. (The setting is `num_generations` in TRL.)
+# All tokens of an answer get the same advantage. The RLOO paper runs $G=2$ and 4, DeepSeekMath
+# ([2402.03300](https://arxiv.org/abs/2402.03300)) 64. An answer's score is the sum of its tokens'
+# scores, so long answers tend to weigh more in $b^\star$. If they fail more often, that lowers it.
 #
-# Log the mean reward of each group, the share of groups whose rewards are all equal (they teach
-# nothing), and the norm of the gradient. **The case to fear is the second grader: a reward model
-# whose zero means nothing, used without a baseline.**
-#
-# <details><summary>One level deeper: the simple noise scale</summary>
-#
-# This page's noise is known as the *simple noise scale* (McCandlish et al. 2018,
-# [1812.06162](https://arxiv.org/abs/1812.06162)). It says roughly up to which batch size more
-# answers pay. Exercise 2 measures it in a real run.
-# </details>
+# Does Adam, or clipping the gradient, replace the baseline? We train with ten points again and
+# subtract nothing, then with the first grader and b = 0.40, each at the best of sixteen rates.
+
+# %% jupyter={"source_hidden": true}
+# the run, folded
+def clipped(step):
+    return step / (step.norm(dim=1, keepdim=True) / 0.1).clamp(min=1)
+
+class Adam:
+    m, v, t = 0.0, 0.0, 0
+    def __call__(self, g):
+        self.t += 1
+        self.m = 0.9 * self.m + 0.1 * g
+        self.v = 0.999 * self.v + 0.001 * g**2
+        m, v = self.m / (1 - 0.9**self.t), self.v / (1 - 0.999**self.t)
+        return m / (v.sqrt() + 1e-8)
+
+print("mean reward     nothing     0.40")
+for name, new in (("plain steps", lambda: None), ("Adam", Adam),
+                  ("clipped at 0.1", lambda: clipped)):
+    best_of = [max((train(b, 2.0**k, optimiser=new()) @ earns).mean()
+                   for k in range(-8, 8)) for b in (-10, 0.40)]
+    print(f"{name:15s} {best_of[0]:7.1f} {best_of[1]:8.1f}")
+
+# %% [markdown]
+# Neither does here: both rescale steps, and neither takes the ten points out of them. **The case
+# to fear is a reward model whose zero is arbitrary, used without a baseline.**
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -432,117 +437,173 @@ reveal("baselines.5", "only the std: the mean merely shortens the push",
 # %% [markdown] tags=["card"]
 # | baseline | |
 # |---|---|
-# | sentence | subtract any number that does not look at the answer: the mean push stays, the noise does not |
+# | sentence | subtract a number settled without looking at the answer: the mean push stays, the noise does not |
 # | formula | $\mathbb E[b\,\nabla\log\pi]=b\,\nabla\sum\pi=0$ |
-# | best | $b^\star=\mathbb E[\lVert\nabla\log\pi\rVert^2R]\,/\,\mathbb E\lVert\nabla\log\pi\rVert^2$ |
+# | best fixed one | $b^\star=\mathbb E[\lVert\nabla\log\pi\rVert^2R]\,/\,\mathbb E\lVert\nabla\log\pi\rVert^2$ |
 # | picture | a parabola: less noise than b = 0 only between 0 and $2b^\star$ |
-# | numbers | noise 2.85 with b = 0, 1.08 with the mean reward, 1194 with ten points for everybody |
-# | estimate | leave-one-out: right on average, its own noise falls like 1/(G − 1) |
-# | worse than none | the mean reward, for a policy that is sure of one answer |
-# | choices | which $b$; own reward in the mean (shortens); dividing by the std (turns graded rewards) |
+# | far off (toy) | ten points for all: noise 1194, not 2.85; runs grow sure of an answer that luck chose |
+# | sure policy | the good answer's score is short, so $b^\star$ goes to what failures earn |
+# | estimate | leave-one-out: right on average; the price falls like 1/(G − 1) |
 
 # %%
-print("REINFORCE -> RLOO")
-print(difference(ZOO["reinforce"], ZOO["rloo"]))
-score("baselines.1", "baselines.2", "baselines.3", "baselines.5")
+score("baselines.1", "baselines.2", "baselines.6", "baselines.3")
 
 # %% [markdown]
-# ## Second sitting: is the quietest baseline the best one?
+# ## Second sitting: training, groups, and the std
 #
-# You know which baseline has the least noise. Does less noise also mean better training? And does a
-# group always help?
+# Three questions, each for itself.
 #
-# ### Does less noise learn more?
+# ### Which baseline trains better?
 #
-# Go back to the three answers and to fixed baselines. The baselines −1 and 1.81 lie equally far
-# from the best b. By the parabola they have the same noise, and by the proof the same mean push.
+# Train from 0.3, 0.3, 0.4 with b = 0, and with the policy's own mean reward, computed anew at each
+# step. At the start the mean reward has the lower noise, at π(good) = 0.8 six times that of b = 0.
+# <!-- cited: 0.8 -->
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("baselines.4", "Train with b = −1 and with b = 1.81, noise 22.8 "
-        "each at the start. Each gets its own best learning rate. Which "
-        "ends higher?",
-        ["equally high: same mean push, same noise",
-         "b = 1.81: what was drawn is discouraged, so others get a turn",
-         "b = −1: what was drawn is encouraged, so learning is fast"])
+predict("baselines.4", "Train with b = 0 and with the mean reward, at ten "
+        "learning rates from low to high. Compare the ends.",
+        ["level at low rates, then b = 0 ends higher",
+         "b = 0 ends higher at low rates, then level",
+         "the mean reward ends higher at low rates, then level",
+         "level at low rates, then the mean reward ends higher"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-pairs = {"noise 22.8 at the start": (-1, 2 * best + 1),
-         "noise 2.9 at the start, and the best b": (0, 2 * best, best)}
-runs = {title: {f"b = {b:.2f}".replace("-", "−"): sweep(b) for b in bs}
-        for title, bs in pairs.items()}
-ends = []                           # at its own best rate: mean, two errors
-for b in (-1, 2 * best + 1):
-    run = max(sweep(b), key=lambda rewards: rewards.mean())
-    ends += [run.mean().item(), 2 * run.std().item() / len(run)**0.5]
-stuck = [100 * (train(b, 4)[:, 1:] > 0.5).any(1).double().mean().item()
-         for b in (-1, 2 * best + 1)]
-later = [three_pushes.compute(b, 0.8)["noise"] for b in (-1, 2 * best + 1)]
-assert later[1] > later[0]
+def mean_reward(p, r):
+    return (p @ earns)[:, None]
+
+def mean_of_others(p, r):
+    return (r.sum(1, keepdim=True) - r) / (r.shape[1] - 1)
+
+rules = {"b = 0": 0, "mean reward": mean_reward,
+         "leave-one-out, G = 4": mean_of_others}
+runs = {name: sweep(b) for name, b in rules.items()}
+poor = [100 * (train(b, 32.0)[:, 1] > 0.9).double().mean().item()
+        for b in (0, mean_reward)]
+
+def uphill(b, good):
+    """Each draw's push along the mean push, which counts as 1."""
+    data = three_pushes.compute(b, good)
+    push, mean = (torch.tensor(data[k]) for k in ("push", "expected"))
+    return push @ mean / (mean @ mean)
+
+quiet, noisy = uphill(0, 0.8), uphill(late["mean_reward"], 0.8)
+assert quiet[1] < 0 < noisy.min() and uphill(0, 0.3)[1] < 0
+assert uphill(0.36, 0.3).min() > 0
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("baselines.4",
-       "b = 1.81: what was drawn is discouraged, so others get a turn",
-       "The mean reward ends at {:.3f} ± {:.3f} with b = −1 and at "
-       "{:.3f} ± {:.3f} with b = 1.81 (two standard errors). A baseline "
-       "below all rewards pushes up whatever is drawn, so it is drawn "
-       "again. At rate 4 a poor or wrong answer ends above one half in "
-       "{:.0f} % of the seeds. A baseline above all rewards pushes down "
-       "what is drawn, so the other answers get a turn ({:.0f} %). This is "
-       "not a matter of noise: once the good answer has 0.8, b = 1.81 is "
-       "the noisier of the two.".format(*ends, *stuck),
-       pictures.rate_lines(rates, runs, (start @ earns).item(), (
-           "Left: equal noise, two ends. Right: 0.81 ends level with the "
-           "best b, though it is nearly three times as noisy.")),
+       "level at low rates, then the mean reward ends higher",
+       "Noise counts how far a push strays, not where it leads. Measure "
+       "each push along the gradient, the mean push as 1. With the mean "
+       "reward at π(good) = 0.8, drawing good, poor or wrong gives "
+       "{:.2f}, {:.1f} or {:.1f}: very unequal, but all ".format(*noisy)
+       + f"uphill. With b = 0, drawing poor gives −{-quiet[1]:.2f}: it "
+       "raises poor, as it does from the start. At rate 32 {:.0f} % of "
+       "these runs end sure of poor, with the mean reward "
+       "{:.0f} %.".format(*poor),
+       pictures.rate_lines(rates, {"": runs}, (start @ earns).item(), (
+           "The mean reward, known or from the others of the group, "
+           "holds at high rates, where b = 0 falls. 400 seeds.")),
        instead={
-           "equally high: same mean push, same noise":
-           "They are equal at the start. After that the two runs go "
-           "different ways.",
-           "b = −1: what was drawn is encouraged, so learning is fast":
-           "Encouraging whatever was drawn also freezes what was drawn by "
-           "luck.",
+           "level at low rates, then b = 0 ends higher":
+           "So the noise says. But a long push need not lead astray.",
+           "b = 0 ends higher at low rates, then level":
+           "Low rates average over many draws: only the mean push counts.",
+           "the mean reward ends higher at low rates, then level":
+           "At low rates the noise averages out, early and late.",
        })
 
 # %% [markdown]
-# **The practical rule: do not be far off.** In the right-hand picture all three baselines do
-# equally well up to rate 4. Beyond that only $b=0$ falls, and it is the one that never pushes down
-# what it drew. (Chung et al. 2021, [arXiv 2008.13773](https://arxiv.org/abs/2008.13773), have more
-# on what a baseline changes beside the noise.)
+# **Noise describes one step, and not where it leads.** Chung et al. 2021
+# ([arXiv 2008.13773](https://arxiv.org/abs/2008.13773)) show that even baselines of equal noise can
+# learn differently.
 
 # %% [markdown]
 # ### When does a group help?
 #
 # A language model has many wordings for a right answer. So here is a second toy. Several right
 # answers share the chance $p$, and twenty wrong answers share the rest. A right answer earns 1, a
-# wrong one 0. As the sliders stand, leave-one-out beats $b=0$. Find two places where it does not.
+# wrong one 0. As the sliders stand, leave-one-out beats $b=0$.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
-     ("A policy that is right at least eight times in ten, and yet "
-      "leave-one-out is noisier than b = 0.",
-      ways_to_be_right.hurts_a_sure_policy),
      ("Ten right answers or more and G = 8 or more, and yet leave-one-out "
-      "is noisier than b = 0.", ways_to_be_right.hurts_all_the_same))
+      "is noisier than b = 0. Predict first: at a high p, or at a low one?",
+      ways_to_be_right.hurts_all_the_same))
 
 # %% [markdown]
-# <details><summary>What the tasks show</summary>
+# <details><summary>What the task shows</summary>
 #
-# 1. Let one right answer have all of p. This is the sure policy of the first task, and a larger G
-#    does not help. A second right wording does help, because drawing one of the two still pushes
-#    it, against the other.
-# 2. Take a hard prompt, with p below 1/G. The mean reward is near 0, so b = 0 is already good, and
-#    an estimate of it only adds noise.
+# Take p below 1/G. With scores of equal length, the mean squared push is proportional to $p$ at
+# b = 0, and nearly to $p(1-p)\frac G{G-1}$ with leave-one-out. That is less once $p\gt1/G$.
 # </details>
 #
-# **With many right wordings, a group of $G$ answers lowers the noise once $p$ is above about
-# $1/G$**, that is, once the group may expect a right answer. With a single right string (a letter,
-# say) a group of 8 is noisier than no baseline at every $p$ of this toy.
+# **With many right wordings, a group of $G$ lowers the noise once $p$ is above about $1/G$**: once
+# the group may expect a right answer. Even a sure policy then still moves when it draws a right
+# answer, from one wording to another, so that score is not short. With a single right string (a
+# letter, say) a group of 8 is noisier than b = 0 at every $p$ of this toy.
+
+# %% [markdown]
+# ### What does GRPO's std do?
+#
+# GRPO also divides a group's advantages by the std of its rewards. The std looks at the answer's
+# own reward, so the proof does not cover it. Go back to the rewards 1, 0.2 and 0 at 0.3, 0.3 and
+# 0.4. There the true mean push on the poor answer is −0.05; with $G=2$ and the mean of both
+# subtracted it is half as long, −0.02.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("baselines.5", "Now divide by the std of the two rewards, which "
+        "is half their distance. The mean push on the poor answer's logit?",
+        ["−0.10", "−0.05", "+0.03", "+0.10"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+def all_of_group(R):
+    return R - R.mean()
+
+def zscore(R):
+    return all_of_group(R) / (R.std(correction=0) + 1e-6)
+
+truth, one_right = pi @ pushes(0), torch.tensor([1.0, 0.0, 0.0])
+(shorter, _), (divided, _) = (group_push(f, 2)
+                              for f in (all_of_group, zscore))
+assert round(shorter[1].item(), 3) == -0.024
+assert round(divided[1].item(), 2) == 0.03
+turn = [torch.cosine_similarity(truth, group_push(zscore, G)[0], 0)
+        for G in (2, 8)]
+binary = torch.cosine_similarity(pi * (one_right - pi @ one_right),
+                                 group_push(zscore, 2, one_right)[0], 0)
+assert binary > 1 - 1e-9
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("baselines.5", "+0.03",
+       "Two unequal rewards become +1 and −1, so at G = 2 it only counts "
+       "who won. Poor beats wrong more often than it loses to "
+       "good, so it goes *up*. The turn shrinks with G: the cosine with "
+       f"the gradient is {turn[0]:.3f} at G = 2, {turn[1]:.3f} at G = 8. "
+       "With rewards 0 and 1 and one prompt there is no turn: a right "
+       "answer's advantage averages to some $a_+$, a wrong one's to some "
+       "$a_-$, and the mean push is $(a_+-a_-)\\nabla J$.",
+       instead={
+           "−0.10":
+           "Each advantage does grow, as the std is at most 0.5. But "
+           "poor's wins over wrong grow most.",
+           "−0.05":
+           "That is −0.02 over a std of 0.5. Between poor and wrong the "
+           "std is only 0.1.",
+           "+0.10":
+           "The sign is right. But poor also loses to good, nearly as "
+           "often as it beats wrong.",
+       })
 
 # %%
-score("baselines.4")
+score("baselines.4", "baselines.5")
 
 # %% [markdown]
 # ## Exercises
@@ -560,8 +621,10 @@ check.optimal_baseline(my_optimal_baseline)
 
 # %% [markdown]
 # **2 Implement** · 10 minutes. Measure the noise in a real run, where nobody knows the mean push.
-# You have the gradients of $N$ independent answers, (N, D). Beware: the squared length of *their*
-# mean is too large on average, by the variance of that mean. Correct both parts.
+# You have the gradients of $N$ independent answers, (N, D). Beware twice: distances from *their*
+# mean are too small on average, and the squared length of their mean is too large, by the variance
+# of that mean. (This noise is the *simple noise scale* of
+# [1812.06162](https://arxiv.org/abs/1812.06162).)
 #
 # <details><summary>hint</summary>Total variance: squared strays from the sample mean, over N − 1. The mean of N answers has an N-th of it.</details>
 
@@ -584,8 +647,8 @@ def my_best(p, k):
 check.shared_baseline(my_best)
 
 # %% [markdown]
-# **4 Find the silent bug** · 8 minutes. Leave-one-out for one group. The signs of the advantages
-# are right, ten points for everybody change nothing, and it trains:
+# **4 Find the silent bug** · 8 minutes. Leave-one-out for one group. All signs are right, ten
+# points for everybody change nothing, equal rewards give 0, and it trains:
 
 # %%
 print(check.silent_bug_baselines.source)
@@ -608,56 +671,51 @@ check.silent_bug_baselines(my_test)
 #
 # <details><summary><b>Prove that a baseline is free. What may it depend on?</b></summary>
 #
-# The score has mean zero. E[b ∇log π] = b Σ π ∇log π = b Σ ∇π = b ∇1 = 0. So b may depend on
-# anything fixed without looking at this answer: the prompt, other answers, an older critic; for a
-# token, on the tokens before it. "Free" means the mean. The noise is a parabola in b, and a bad b
-# costs as much as you like.
+# The score has mean zero: E[b ∇log π] = b Σ π ∇log π = b Σ ∇π = b ∇1 = 0. So b may depend on
+# anything settled without looking at this answer: the prompt, other independent answers; for a
+# token, on the tokens before it. "Free" means the mean. The noise is a parabola in b, lower than at
+# b = 0 only between 0 and twice the best one.
 # </details>
 # <details><summary><b>Which baseline has the least noise? Is it the mean reward?</b></summary>
 #
 # The mean reward with each answer weighted by its squared score. It is the mean reward if all
-# scores are equally long. A policy that is sure of one string is the opposite case: the noise comes
-# from the rare failures, and the best b is near their reward. In a language model scores also grow
-# with the length of the answer, so nobody promises that the mean is best.
+# scores are equally long. If a policy is sure of one answer, that answer's score is short, and the
+# best number lies near what failures earn. In our toy the mean reward then had six times the noise
+# of b = 0, since failures earned about 0.
 # </details>
-# <details><summary><b>Then why does nobody use the best one?</b></summary>
+# <details><summary><b>Then why not estimate the best one?</b></summary>
 #
-# It needs the squared gradient of every answer by itself, so one backward pass per answer. The mean
-# of a group's rewards is free. The two differ where scores differ much, as for a policy that is
-# sure of one string; there a group has little to learn anyway.
+# It is dear, and a small group estimates it badly. It needs the squared gradient of every answer by
+# itself, one backward pass each. From the same group it must leave out the answer itself, or it is
+# biased. In our toy it was no quieter than leave-one-out at $G=4$: the failures, which have most of
+# the weight, are often missing from the group.
 # </details>
-# <details><summary><b>Does a baseline always lower the variance?</b></summary>
+# <details><summary><b>We have Adam and gradient clipping. Why a baseline?</b></summary>
 #
-# No, only between 0 and twice the best one. Zero is itself a baseline. With rewards 0 and 1 it is a
-# good one on hard prompts; with a reward model whose zero is arbitrary it can be hopeless.
+# They rescale steps, and do not take the common part out of the rewards. With ten points for
+# everybody, our toy reached a mean reward of about 0.5 in 40 steps, with plain steps, with Adam and
+# with clipping, each at its best rate. With the fixed 0.40 subtracted it reached 1.0.
 # </details>
 # <details><summary><b>Where does the number come from in practice?</b></summary>
 #
-# From other answers to the same prompt. Leave-one-out averages their rewards; it is right on
-# average, and its own noise falls like 1/(G − 1). Or from a critic, which can also change within an
-# answer, or from the greedy answer (ReMax), at the price of one more answer.
-# </details>
-#
-# The other three can wait for another evening.
-#
-# <details><summary><b>Two baselines with equal noise: do they learn equally well?</b></summary>
-#
-# Not necessarily. Below all rewards, everything that is drawn is pushed up, and early luck is
-# reinforced. Above, what is drawn is pushed down and others get their turn. Noise describes one
-# step; training is many.
+# From other answers to the same prompt. Leave-one-out averages their rewards; its price falls like
+# 1/(G − 1). Or from a critic, a network trained to predict the reward (07). Or from the greedy
+# answer's reward (ReMax), one more answer. The mean of a batch of prompts is valid too, if it
+# leaves the answer out, but the spread between easy and hard prompts stays in the noise.
 # </details>
 # <details><summary><b>GRPO's mean contains your own reward. Is it biased? And the std?</b></summary>
 #
 # The mean only shortens the push, by (G − 1)/G, at equal noise. The std is harmless with 0/1
 # rewards and one prompt: it changes the length. With graded rewards it turns the push: at G = 2
-# only who won counts, and an answer below average can go up. That shrinks as G grows. Across
-# prompts it re-weights them (08, 09).
+# only who won counts, and an answer below average can go up. In our toy that shrinks as G grows.
+# Across prompts it re-weights them (08, 09).
 # </details>
-# <details><summary><b>Why a baseline per prompt, and not the batch's mean?</b></summary>
+# <details><summary><b>Late in training the mean reward can be noisier than b = 0. Why use it?</b></summary>
 #
-# The batch's mean is too high for hard prompts and too low for easy ones. An offset costs nothing
-# on average, but it is noise: the second grader in small. With equal prompts it would be a little
-# better, as it averages more rewards.
+# Noise counts how far a push strays, not where it leads. In our toy the mean reward's pushes were
+# very unequal late on, but each went uphill. With b = 0, drawing the poor answer raised it, and at
+# high rates some runs ended sure of it. Also, the mean reward moves with the grader's zero; b = 0
+# does not.
 # </details>
 #
 # The sentences that one hears about baselines, true or not:

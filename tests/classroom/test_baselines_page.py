@@ -14,7 +14,6 @@ from rlnb.classroom.pictures import baselines as pictures
 from rlnb.objective import ZOO
 from rlnb.toys import Bandit, estimator_moments
 
-BS = np.linspace(-0.4, 1.2, 81)
 SHARES = np.linspace(0.05, 0.95, 19)
 WORLDS = [(p, k, g) for p in SHARES for k in ways_to_be_right.WAYS for g in ways_to_be_right.SIZES]
 
@@ -40,14 +39,63 @@ def test_the_best_baseline_is_the_bottom_and_zero_is_as_noisy_as_twice_the_best(
     assert three_pushes.compute(-1.0)["noise"] == pytest.approx(22.8, abs=0.05)
 
 
-def test_the_mean_reward_is_worse_than_none_only_for_a_sure_policy():
-    worse = {
-        round(good, 2)
-        for good in SHARES
-        for b in BS
-        if three_pushes.mean_reward_is_worse_than_none(three_pushes.compute(b, good))
+def test_the_mean_reward_is_worse_than_none_for_a_sure_policy_unless_the_grader_pays_more():
+    """More points for all and nothing subtracted: b is below 0."""
+
+    def worse(points):
+        found = [three_pushes.compute(-points, float(good)) for good in SHARES]
+        return {round(d["good"], 2) for d in found if d["at_mean"] > d["noise"]}
+
+    assert min(worse(0.0)) == 0.65 and 0.8 in worse(0.0)
+    assert 0.8 in worse(0.38) and 0.8 not in worse(0.4)
+    assert not worse(1.0) and not worse(10.0)
+
+
+def test_the_weight_of_the_good_answer_falls_as_the_policy_grows_sure():
+    def weight(good):
+        pi = three_pushes.compute(good=good)["probabilities"]
+        part = pi * ((np.eye(3) - pi) ** 2).sum(1)
+        return part / part.sum()
+
+    assert weight(0.3).round(2).tolist() == [0.34, 0.34, 0.33]
+    assert weight(0.8).round(2).tolist() == [0.14, 0.38, 0.48]
+    assert weight(0.15).round(2)[0] == 0.27
+    late = three_pushes.compute(good=0.8)
+    assert late["at_mean"] / late["none"] == pytest.approx(6.17, abs=0.01)
+    assert three_pushes.compute(good=0.95)["best"] == pytest.approx(0.12, abs=0.005)
+    assert three_pushes.compute(good=0.99)["best"] == pytest.approx(0.2 * 3 / 7, abs=0.01)
+
+
+def test_the_parts_add_up_to_the_noise_and_the_failures_make_most_of_it_for_a_sure_policy():
+    for b, good in product((-0.4, 0.0, 1.2), (0.05, 0.3, 0.9)):
+        data = three_pushes.compute(b, good)
+        assert data["parts"].sum() == pytest.approx(data["noise"])
+    late = three_pushes.compute(0.82, 0.8)
+    assert late["parts"][0] < 0.12 * late["noise"]
+
+
+def test_neither_slider_alone_does_a_task():
+    """The policy and the baseline have both to be moved, for either task."""
+    low, zero = (
+        three_pushes.above_the_mean_and_quieter,
+        three_pushes.the_points_that_make_nothing_worse,
+    )
+    baselines = np.arange(-1.4, 2.21, 0.02).round(2)
+    for goal in (low, zero):
+        assert not any(goal(three_pushes.compute(good=float(g))) for g in SHARES)
+        assert not any(goal(three_pushes.compute(float(b))) for b in baselines)
+    done = {
+        goal: {
+            (round(float(b), 2), round(float(g), 2))
+            for b in baselines
+            for g in SHARES
+            if goal(three_pushes.compute(float(b), float(g)))
+        }
+        for goal in (low, zero)
     }
-    assert min(worse) == 0.65 and 0.8 in worse
+    assert {g for _, g in done[low]} == {0.05, 0.1, 0.15, 0.2, 0.25}
+    assert {g for _, g in done[zero]} == {0.8, 0.85, 0.9, 0.95}
+    assert {b for b, g in done[zero] if g == 0.8} == {-0.42, -0.4}
 
 
 @pytest.mark.parametrize(("p", "ways"), [(0.9, 1), (0.2, 2), (0.5, 5)])
@@ -71,7 +119,9 @@ def test_one_string_is_the_disaster_and_the_size_of_the_group_does_not_cure_it()
     for p, ways, size in WORLDS:
         data = ways_to_be_right.compute(p, ways, size)
         if p > 0.79:
-            assert ways_to_be_right.hurts_a_sure_policy(data) == (ways == 1)
+            assert (data["relative"][1] > 1) == (ways == 1)
+        if ways == 1 and size == 8:
+            assert data["relative"][1] > 1
 
 
 def test_a_hard_prompt_needs_no_baseline():
@@ -86,22 +136,20 @@ def test_a_hard_prompt_needs_no_baseline():
 
 
 def test_no_task_is_done_before_anything_moved():
-    assert not three_pushes.mean_reward_is_worse_than_none(three_pushes.compute())
+    begin = three_pushes.compute()
+    assert not three_pushes.above_the_mean_and_quieter(begin)
+    assert not three_pushes.the_points_that_make_nothing_worse(begin)
     start = ways_to_be_right.compute()
-    assert not ways_to_be_right.hurts_a_sure_policy(start)
     assert not ways_to_be_right.hurts_all_the_same(start)
 
 
 def test_the_pictures_draw():
-    steps = (torch.tensor([0.5, -1.0]), torch.tensor([0.4, 0.6]))
     runs = {"": {"a": torch.rand(2, 5), "b": torch.rand(2, 5)}}
     for picture in (
         pictures.rate_lines((0.5, 1.0), runs, 0.3, "caption"),
-        pictures.first_steps({"one": steps}, [1.0], "caption"),
         pictures.noise_parabola({"0": 0.0, "1": 1.0}),
         pictures.push_table({"b = 0": torch.eye(3)}, (0.3, 0.3, 0.4), "caption"),
         pictures.group_sizes((2, 3), (4.0, 2.0)),
-        pictures.mean_pushes({"truth": (0.1, -0.05, -0.05)}, "caption"),
         pictures.two_prompts({"5 and 5": {"a": 3.0, "b": 4.0}}, "caption"),
     ):
         assert picture.png.startswith(b"\x89PNG") and picture.caption
@@ -131,3 +179,15 @@ def test_the_shared_baseline_is_the_table_s_with_many_wrong_answers():
         table = (pi * size)[:k].sum() / (pi * size).sum()
         ours = check.shared_baseline.exercise.reference(torch.tensor([p]), torch.tensor([k]))
         assert float(ours) == pytest.approx(float(table), abs=1e-3)
+
+
+def test_the_peeking_baseline_keeps_the_signs_and_is_0_for_equal_rewards():
+    """What the exercise says of its bug is true for all groups of four of these rewards."""
+    right, broken = check.silent_bug_baselines.right, check.silent_bug_baselines.broken
+    for group in product((1.0, 0.5, 0.2, 0.0), repeat=4):
+        rewards = torch.tensor(group, dtype=torch.float64)
+        assert torch.equal(right(rewards).round(decimals=9).sign(),
+                           broken(rewards).round(decimals=9).sign())  # fmt: skip
+        assert torch.allclose(broken(rewards + 10), broken(rewards))
+        if len(set(group)) == 1:
+            assert not broken(rewards).any()

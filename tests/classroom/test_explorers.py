@@ -77,7 +77,7 @@ SETTINGS = {
     "three_pushes": [
         {"baseline": 1.2, "good": 0.95},
         {"baseline": 0.2, "good": 0.05},
-        {"baseline": -0.4, "good": 0.5},
+        {"baseline": -1.4, "good": 0.5},
     ],
     "ways_to_be_right": [
         {"p": 0.95, "ways": 50, "size": 16},

@@ -251,8 +251,9 @@ def _advantages(rewards):
 # fmt: off
 def advantages(rewards):                                 # (G,) -> (G,)
     others = rewards[:, None] != rewards[None, :]        # (G, G)
-    total = (others * rewards).sum(1)
-    return rewards - total / others.sum(1).clamp(min=1)
+    count = others.sum(1)
+    mean = (others * rewards).sum(1) / count.clamp(min=1)
+    return torch.where(count > 0, rewards - mean, 0.0)
 # fmt: on
 
 

@@ -1,7 +1,8 @@
-"""Three possible answers, three possible pushes: what a baseline does to each and to their spread.
+"""Three possible answers, three possible pushes: what a baseline does to their noise.
 
 The toy. A softmax over three answers, good, poor and wrong, with rewards 1, 0.2 and 0. One answer
-is drawn, and the logits are pushed by (R - b)(onehot - pi).
+is drawn, and the logits are pushed by (R - b)(onehot - pi). A grader that adds c points to all
+rewards, and subtracts nothing, is b = -c.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from matplotlib.patches import FancyArrowPatch
 
 from rlnb.classroom.explorer import Explorer, slider
 from rlnb.classroom.explorers.arguments import between, checked, echoing
@@ -17,17 +17,13 @@ from rlnb.classroom.figures import BLACK, GREEN, GREY, NEGATIVE, PALE, POSITIVE,
 
 NAMES = ("good", "poor", "wrong")
 REWARDS = np.array([1.0, 0.2, 0.0])
-BASELINES = np.linspace(-0.4, 1.2, 161)
+BASELINES = np.linspace(-1.4, 2.2, 181)
 LOW, HIGH = 0.1, 60.0
-NEAR = 0.025  # so far from the mean reward still counts as on it
-# the plane of the pushes, which sum to 0 over the logits: one direction per logit, lengths kept
-PLANE = np.sqrt(2 / 3) * np.array(
-    [[np.cos(angle), np.sin(angle)] for angle in np.radians((90, 210, 330))]
-)
-LABELS = ((0.3, 1.05, "left"), (-1.56, -0.86, "left"), (1.56, -0.86, "right"))
+WIDEST = 4.0  # where the bars end
+SURE, ABOVE, WITHIN = 0.79, 0.1, 0.05  # the tasks: a sure policy, how far above, how close
 CAPTION = (
-    "Left, an arrow per answer that can be drawn: blue pushes it up, orange down. The mean, black, "
-    "never moves with b; the dotted strays from it do. Right: the noise, which they make."
+    "Left: what each draw adds to the noise, its chance times its squared distance from the mean "
+    "push. The three parts add up to the dot on the right. There, lower is better."
 )
 
 
@@ -37,9 +33,9 @@ def compute(baseline: float = 0.0, good: float = 0.3) -> dict[str, Any]:
     """Pushes and noise when the good answer has probability `good`, the others the rest, 3 : 4.
 
     Returns probabilities (3,), advantages (3,) = R - b, push (3, 3) (row a: answer a is drawn),
-    expected (3,), noise = E|push - expected|^2 / |expected|^2 here and as none (b = 0), at_mean,
-    lowest (b = best) and curve (161,) over BASELINES; mean_reward and best, the baseline with the
-    least noise; and the arguments.
+    expected (3,), noise = E|push - expected|^2 / |expected|^2, here and as none (b = 0), at_mean,
+    lowest (b = best) and curve (181,) over BASELINES; parts (3,), what each draw adds to the noise
+    here; mean_reward and best, the baseline with the least noise; and the arguments.
 
     >>> data = compute()
     >>> [round(data[name], 2) for name in ("noise", "at_mean", "lowest", "best")]
@@ -51,6 +47,7 @@ def compute(baseline: float = 0.0, good: float = 0.3) -> dict[str, Any]:
     mean_reward = float(pi @ REWARDS)
     expected = pi * (REWARDS - mean_reward)
     signal = float(expected @ expected)
+    push = (REWARDS - baseline)[:, None] * scores
 
     def noise(b: float) -> float:
         return float(pi @ ((REWARDS - b) ** 2 * size)) / signal - 1
@@ -59,8 +56,9 @@ def compute(baseline: float = 0.0, good: float = 0.3) -> dict[str, Any]:
     return {
         "probabilities": pi,
         "advantages": REWARDS - baseline,
-        "push": (REWARDS - baseline)[:, None] * scores,
+        "push": push,
         "expected": expected,
+        "parts": pi * ((push - expected) ** 2).sum(1) / signal,
         "noise": noise(baseline),
         "none": noise(0.0),
         "at_mean": noise(mean_reward),
@@ -72,31 +70,28 @@ def compute(baseline: float = 0.0, good: float = 0.3) -> dict[str, Any]:
 
 
 def build(figure, data):
-    left = figure.add_axes((0.0, 0.0, 0.46, 1.0))
-    left.set(xlim=(-1.57, 1.57), ylim=(-1.05, 1.25), aspect="equal")
-    left.axis("off")
-    right = figure.add_axes((0.54, 0.17, 0.44, 0.72))
+    left = figure.add_axes((0.21, 0.17, 0.24, 0.72))
+    left.set(xlim=(0, WIDEST), ylim=(2.6, -0.6), yticks=(), xticks=range(5))
+    left.tick_params(labelsize=10.5)
+    left.set_xlabel("part of the noise", fontsize=10.5)
+    right = figure.add_axes((0.55, 0.17, 0.43, 0.72))
     right.set(xlim=(BASELINES[0], BASELINES[-1]), ylim=(LOW, HIGH), yscale="log")
     right.set_yticks((0.1, 1, 10), ["0.1", "1", "10"])
+    right.set_xticks((-1, 0, 1, 2))
     right.minorticks_off()
     right.tick_params(labelsize=10.5)
     right.set_xlabel("baseline b", fontsize=10.5)
     right.set_ylabel("noise (log scale)", fontsize=10.5)
-    artists: dict[Any, Any] = {"arrows": [], "labels": []}
-    artists["stray"] = []
-    for direction, (x, y, side) in zip(PLANE, LABELS, strict=True):
-        left.plot(*zip((0, 0), 1.5 * direction, strict=True), color=PALE, lw=1.5, zorder=0)
-        artists["stray"] += left.plot((0, 0), (0, 0), ":", color=GREY, lw=1.3, zorder=1)
-        arrow = FancyArrowPatch((0, 0), (1, 1), arrowstyle="-|>", mutation_scale=18, shrinkA=0,
-                                shrinkB=0)  # fmt: skip
-        artists["arrows"].append(left.add_patch(arrow))
-        artists["labels"].append(left.text(x, y, "", fontsize=10.5, ha=side, va="center"))
-    mean = FancyArrowPatch((0, 0), (1, 1), arrowstyle="-|>", mutation_scale=16, shrinkA=0,
-                           shrinkB=0, color=BLACK, lw=3.5, zorder=5)  # fmt: skip
-    artists["mean"] = left.add_patch(mean)
+    artists: dict[Any, Any] = {
+        "bars": left.barh(range(3), np.ones(3), 0.55, lw=0),
+        "numbers": [left.text(0, y, "", fontsize=11, weight="bold", va="center") for y in range(3)],
+        "labels": [
+            left.text(-0.15, y, "", fontsize=10.5, ha="right", va="center") for y in range(3)
+        ],
+    }
     artists["worse"] = right.axhspan(1, HIGH, color=PALE, lw=0)
-    artists["word"] = right.text(-0.38, 40, "noisier than b = 0", va="center", fontsize=10.5,
-                                 color=GREY)  # fmt: skip
+    artists["word"] = right.text(0.02, 0.93, "noisier than b = 0", va="center", fontsize=10.5,
+                                 color=GREY, transform=right.transAxes)  # fmt: skip
     artists["curve"] = right.plot(BASELINES, data["curve"], color=BLACK, lw=2)[0]
     for name, color, dash in (("mean_reward", GREY, "--"), ("best", GREEN, ":")):
         artists[name] = right.plot([0, 0], [LOW, HIGH], color=color, ls=dash, lw=2)[0]
@@ -104,62 +99,72 @@ def build(figure, data):
                transform=right.transAxes)  # fmt: skip
     right.text(1, 1.03, "dotted: least noise", color=GREEN, fontsize=10.5, weight="bold",
                ha="right", transform=right.transAxes)  # fmt: skip
+    artists["zero"] = right.plot([0], [1], "o", ms=9, color="white", mec=BLACK, mew=1.6)[0]
+    artists["zero_word"] = right.text(0, 1, "b = 0", fontsize=10.5, va="center")
     artists["here"] = right.plot([0], [1], "o", ms=11, color=BLACK, mec="white", clip_on=False)[0]
     return artists
 
 
 def update(artists, data):
-    rows = zip(artists["arrows"], artists["labels"], artists["stray"], data["push"],
+    rows = zip(artists["bars"], artists["numbers"], artists["labels"], data["parts"],
                data["advantages"], data["probabilities"], NAMES, strict=True)  # fmt: skip
-    mean = data["expected"] @ PLANE
-    for arrow, label, stray, push, advantage, p, name in rows:
-        tip = push @ PLANE
-        stray.set_data((mean[0], tip[0]), (mean[1], tip[1]))
-        arrow.set_positions((0, 0), tuple(tip))
-        length = float(np.hypot(*tip))
-        arrow.set_visible(length > 0.02)
-        arrow.set_mutation_scale(min(18.0, 90 * length))  # a short arrow has a small head
-        color = POSITIVE if advantage > 0 else NEGATIVE
-        arrow.set(color=color if advantage else GREY, lw=min(1.5 + 6 * p, 1 + 20 * length))
+    for bar, number, label, part, advantage, p, name in rows:
+        color = POSITIVE if advantage > 1e-9 else NEGATIVE if advantage < -1e-9 else GREY
+        beyond = part > WIDEST
+        bar.set_width(min(part, WIDEST))
+        bar.set_facecolor(color)
+        inside = part > 0.8 * WIDEST
+        number.set_text(f"{part:.2f}{' →' if beyond else ''}")
+        number.set_x(0.98 * min(part, WIDEST) if inside else part + 0.06)
+        number.set(ha="right" if inside else "left", color="white" if inside else BLACK)
         label.set_text(f"{name} drawn, p = {p:.2f}\nR − b = {signed(float(advantage), 2)}")
-        label.set_color(color if abs(advantage) > 1e-9 else GREY)
-    artists["mean"].set_positions((0, 0), tuple(mean))
-    artists["mean"].set_mutation_scale(min(16.0, 90 * float(np.hypot(*mean))))
+        label.set_color(color)
     artists["curve"].set_ydata(np.clip(data["curve"], LOW / 10, HIGH * 10))
     artists["worse"].set_y(data["none"])
-    artists["worse"].set_height(HIGH - data["none"])
+    artists["worse"].set_height(max(HIGH - data["none"], 0.0))
     for name in ("mean_reward", "best"):
         artists[name].set_xdata([data[name]] * 2)
+    none = float(np.clip(data["none"], LOW, HIGH))
+    artists["zero"].set_data([0], [none])
+    left_of_it = data["best"] > 0  # the word stands outside the bowl
+    artists["zero_word"].set(x=-0.09 if left_of_it else 0.09, y=none * 0.8,
+                             ha="right" if left_of_it else "left")  # fmt: skip
     artists["here"].set_data([data["baseline"]], [np.clip(data["noise"], LOW, HIGH)])
 
 
 def readout(data) -> str:
     return (
-        f"b = {signed_b(data['baseline'])}: noise {data['noise']:.2f}. With b = 0: "
-        f"{data['none']:.2f}. With the mean reward, {data['mean_reward']:.2f}: "
-        f"{data['at_mean']:.2f}. With the best b, {data['best']:.2f}: {data['lowest']:.2f}."
+        f"b = {minus(data['baseline'])}: noise {data['noise']:.2f}. b = 0: {data['none']:.2f}. "
+        f"Mean reward, {minus(data['mean_reward'])}: {data['at_mean']:.2f}. Best b, "
+        f"{minus(data['best'])}: {data['lowest']:.2f}."
     )
 
 
-def signed_b(b: float) -> str:
+def minus(b: float) -> str:
     """Two decimals and a true minus."""
-    return f"{b:.2f}".replace("-", "−")
+    return f"{b:.2f}".replace("-0.00", "0.00").replace("-", "−")
 
 
 def alt(data) -> str:
-    pushes = ", ".join(
-        f"{name} {signed(float(a), 2)}" for name, a in zip(NAMES, data["advantages"], strict=True)
+    parts = ", ".join(
+        f"{name} (R − b {signed(float(a), 2)}) {part:.2f}"
+        for name, a, part in zip(NAMES, data["advantages"], data["parts"], strict=True)
     )
     mean = ", ".join(signed(float(x), 3) for x in data["expected"])
-    return (
-        f"Three arrows, one per answer, of weight R − b: {pushes}. Their mean push on the logits: "
-        f"{mean}. {readout(data)}"
-    )
+    return f"Parts of the noise: {parts}. The mean push on the logits: {mean}. {readout(data)}"
 
 
-def mean_reward_is_worse_than_none(data) -> bool:
-    """b stands on the mean reward, and is noisier than b = 0."""
-    return abs(data["baseline"] - data["mean_reward"]) < NEAR and data["noise"] > data["none"]
+def above_the_mean_and_quieter(data) -> bool:
+    """b is 0.1 or more above the mean reward, and less noisy than it."""
+    far = data["baseline"] >= data["mean_reward"] + ABOVE - 1e-9
+    return far and data["noise"] < data["at_mean"]
+
+
+def the_points_that_make_nothing_worse(data) -> bool:
+    """A sure policy, and b = -c for the smallest c noisier than the mean reward, within 0.05."""
+    edge = 2 * data["best"] - data["mean_reward"]  # as noisy as the mean reward
+    b = data["baseline"]
+    return data["good"] > SURE and b < 0 and edge - WITHIN - 1e-9 <= b <= edge + 1e-9
 
 
 def three_pushes_explorer() -> Explorer:
@@ -169,11 +174,11 @@ def three_pushes_explorer() -> Explorer:
         build,
         update,
         {
-            "baseline": slider(0.0, -0.4, 1.2, 0.02, "baseline b", "subtracted from every reward"),
+            "baseline": slider(0.0, -1.4, 2.2, 0.02, "baseline b", "subtracted from every reward"),
             "good": slider(0.3, 0.05, 0.95, 0.05, "π(good)", "the others share the rest, 3 to 4"),
         },
         alt=alt,
         caption=CAPTION,
         readout=readout,
-        size=(900, 310),
+        size=(900, 300),
     )

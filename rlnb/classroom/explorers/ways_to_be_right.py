@@ -118,11 +118,6 @@ def alt(data) -> str:
     )
 
 
-def hurts_a_sure_policy(data) -> bool:
-    """Right eight times in ten or more, and leave-one-out is noisier than b = 0."""
-    return data["p"] > 0.79 and data["relative"][1] > 1
-
-
 def hurts_all_the_same(data) -> bool:
     """Ten ways to be right and groups of 8 or more, and leave-one-out is noisier than b = 0."""
     return data["ways"] >= 10 and data["size"] >= 8 and data["relative"][1] > 1

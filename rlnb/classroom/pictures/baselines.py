@@ -25,15 +25,7 @@ from rlnb.classroom.figures import (
     static_figure,
 )
 
-__all__ = [
-    "first_steps",
-    "group_sizes",
-    "mean_pushes",
-    "noise_parabola",
-    "push_table",
-    "rate_lines",
-    "two_prompts",
-]
+__all__ = ["group_sizes", "noise_parabola", "push_table", "rate_lines", "two_prompts"]
 
 TEXT = 10.5  # points: the size of the page's own text
 LOOKS = ((BLACK, "-", "o"), (PURPLE, "--", "s"), (GREEN, "-.", "^"), (SKY, ":", "D"),
@@ -94,43 +86,6 @@ def rate_lines(
         size=(900, 310),
         caption=caption,
         alt=f"Mean reward at the end, learning rates {listed}. {said}.",
-    )
-
-
-def first_steps(
-    graders: Mapping[str, tuple[Tensor, Tensor]], means: Sequence[float], caption: str
-) -> Picture:
-    """All first steps on a line: how far each goes along the true gradient, 1 for the mean step.
-
-    graders: name -> (along (steps,), chance (steps,)). The height of a bar is its chance.
-    """
-
-    def build(figure, _):
-        axes = figure.add_axes((0.2, 0.2, 0.78, 0.76))
-        axes.axvspan(-60, 0, color=PALE, lw=0)
-        for row, ((along, chance), mean) in enumerate(zip(graders.values(), means, strict=True)):
-            places, index = np.unique(along.numpy().round(6), return_inverse=True)
-            area = np.bincount(index, weights=chance.numpy())  # the order of a draw does not matter
-            axes.bar(places, area * 2.2, 0.2, bottom=row - 0.35, color=BLACK, lw=0)
-            axes.plot([mean], [row + 0.37], "v", color=BLACK, ms=10)
-            axes.text(mean + 0.8, row + 0.37, f"mean: {mean:.2f}", va="center", fontsize=11,
-                      weight="bold")  # fmt: skip
-        axes.text(-24, 1.55, "away from the truth", va="center", fontsize=TEXT, color=GREY)
-        axes.set(xlim=(-25, 42), ylim=(-0.5, 1.75))
-        axes.set_yticks(range(len(graders)), list(graders), fontsize=11)
-        axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("how far a step goes along the true gradient (1: as far as the mean step)",
-                        fontsize=TEXT)  # fmt: skip
-
-    said = "; ".join(
-        f"{name}: from {along.min():.1f} to {along.max():.1f}, mean {mean:.2f}"
-        for (name, (along, _)), mean in zip(graders.items(), means, strict=True)
-    )
-    return static_figure(
-        build,
-        size=(900, 270),
-        caption=caption,
-        alt=f"All first steps along the true gradient. {said}.",
     )
 
 
@@ -255,34 +210,6 @@ def group_sizes(sizes: Sequence[int], noise: Sequence[float]) -> Picture:
         f"{data['at_mean']:.2f}.",
         caption="The mean of a few rewards is itself noisy. From three answers on it beats b = 0 "
         "here, and it nears the known mean as G grows.",
-    )
-
-
-def mean_pushes(rules: Mapping[str, Sequence[float]], caption: str) -> Picture:
-    """Expected push on the three logits, a group of bars per answer, a bar per rule."""
-    looks = (("white", "//", BLACK), (BLACK, "", "white"), (GREEN, "", "white"))
-
-    def build(figure, _):
-        axes = figure.add_axes((0.08, 0.13, 0.63, 0.83))
-        for k, (name, values) in enumerate(rules.items()):
-            color, hatch, edge = looks[k]
-            x = np.arange(3) + (k - 1) * 0.3
-            axes.bar(x, values, 0.25, color=color, hatch=hatch, ec=edge, label=name)
-            for at, value in zip(x, values, strict=True):
-                axes.text(at, value + (0.02 if value > 0 else -0.02), signed(value, 2),
-                          ha="center", va="bottom" if value > 0 else "top",
-                          fontsize=TEXT)  # fmt: skip
-        axes.axhline(0, color=BLACK, lw=0.8)
-        axes.set_xticks(range(3), ("good, earns 1", "poor, earns 0.2", "wrong, earns 0"),
-                        fontsize=11)  # fmt: skip
-        axes.set(ylim=(-0.32, 0.32))
-        axes.tick_params(labelsize=TEXT)
-        axes.set_ylabel("mean push on the logit", fontsize=TEXT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
-
-    said = "; ".join(f"{name} " + ", ".join(signed(v, 3) for v in vs) for name, vs in rules.items())
-    return static_figure(
-        build, size=(900, 270), alt=f"Mean push on good, poor, wrong. {said}.", caption=caption
     )
 
 

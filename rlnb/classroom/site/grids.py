@@ -71,7 +71,7 @@ COARSE: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "size": (2, 4, 8, 16),
         "eps": (0.0, 1e-6, 1e-4),
     },
-    "three_pushes_explorer": {"baseline": _steps(-0.4, 1.2, 0.1)},
+    "three_pushes_explorer": {"baseline": (-1.0, -0.4, 0.0, 0.2, 0.4, 0.6, 0.8, 1.2, 1.8)},
     "token_gates_explorer": {"epsilon": _steps(0, 0.9, 0.05)},
     "token_weights_explorer": {
         "first": (1, 4, 12, 24, 40),
