@@ -12,7 +12,7 @@
 # **After this page** you can let an old batch speak for today's policy, choose among three ratios,
 # derive PPO's, and say what to log about it.
 #
-# 31 minutes, then 11 in a second sitting · exercises 20 more · after 02 (REINFORCE), 03 (baselines)
+# 32 minutes, then 11 in a second sitting · exercises 20 more · after 02 (REINFORCE), 03 (baselines)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -140,7 +140,8 @@ reveal("importance_sampling.2", "0.15, with less noise than before",
 
 # %% [markdown]
 # So the weight is exact on average under two conditions: $\pi_\text{old}$ can write whatever $\pi$
-# can, and $\pi$ was fixed before the batch was drawn.
+# can, and $\pi$ was fixed before the batch was drawn. Training breaks the second: from the second
+# step on, $\pi$ has been chosen by looking at this very batch.
 #
 # ## Which ratio should a trainer use?
 #
@@ -237,6 +238,24 @@ other = {rule: earned(forty_steps(rule, lambda i, k, z: (
     for rule in (TOKEN, NONE, WHOLE)}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, another control: A against the weighted mean, not the old one
+def weighted_mean(z, z_old, y):
+    R = (y == 1).double().mean(1)
+    w = (log_probability(z, y) - log_probability(z_old, y)).sum(1).exp()
+    return (w * R).sum() / w.sum()
+
+def anew(rule):
+    ends = []
+    for z_old, y in zip(policies, seen):
+        z = z_old
+        for _ in range(40):
+            z = z + gradient(z, z_old, y, rule, weighted_mean(z, z_old, y))
+        ends.append(earned(z))
+    return torch.stack(ends).mean()
+
+against = {rule: anew(rule) for rule in (TOKEN, WHOLE)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, part 4: what is told
 answer, token, plain = (ends[:, -1] for ends in climbed.values())
 assert (answer < torch.minimum(plain, token)).sum() == 17
@@ -255,7 +274,9 @@ average, two standard errors); the whole-answer ratio is behind it (by
 
 Is the reuse to blame? No: with 64 *other* answers of the old policy at
 each step, none used twice, the ends are {other[TOKEN].mean():.2f},
-{other[NONE].mean():.2f} and {other[WHOLE].mean():.2f}."""
+{other[NONE].mean():.2f} and {other[WHOLE].mean():.2f}. Nor is the baseline,
+the old answers' mean: with their *weighted* mean, per token and whole
+answer end at {against[TOKEN]:.2f} and {against[WHOLE]:.2f}."""
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -338,6 +359,10 @@ reveal("importance_sampling.3", "about 10⁻⁹",
 #
 # $$\mathbb E[w^2]=\textstyle\prod_t\mathbb E[\rho_t^2]=(1+\chi^2)^T,\qquad\mathrm{Var}[w]=(1+\chi^2)^T-1$$
 #
+# **What counts is $T\chi^2$, length times how far a token has moved.** Coins of ±20 % are far. The
+# course's small transformer after one update has a $\chi^2$ near 0.0006: $(1+\chi^2)^{1000}$ is 2
+# then, not $10^{17}$. <!-- cited: 0.0006 -->
+#
 # ## What does one ratio per token compute?
 #
 # The trainer that won the race, with one ratio per token, is PPO's and GRPO's without their clip
@@ -352,10 +377,12 @@ reveal("importance_sampling.3", "about 10⁻⁹",
 # \end{aligned}$$
 #
 # Every line but the last is exact. **In the last, each token is judged as if today's policy chose
-# it, and the old policy everything before and after it.** So it is wrong by as much as those others
-# have moved. What does that cost, and what does the exact weight $w$ cost in one batch? Follow the
-# per-token trainer, and take each rule's angle to the true gradient. At 0° it is right; beyond 90°
-# a step leads back.
+# it, and the old policy everything before and after it.** The further those others have moved, the
+# more it is wrong. What does that cost, and what does the exact weight $w$ cost in one batch?
+#
+# We go along the path of *one* trainer, the per-token one, and stop after each step. There every
+# rule computes its gradient from old answers, with $A=R-{}$the old mean, and we take the angle to
+# the true gradient. At 0° it is right; beyond 90° a step leads back.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -424,13 +451,16 @@ def angle(got, right):
     cosine = (got * right).sum() / got.norm() / right.norm()
     return cosine.clamp(-1, 1).acos().rad2deg()
 
-def in_batches(rule, k, batches=4, n=64):
+def in_batches(rule, k, batches=4, n=64, today=False):
     """Angles in fresh batches of the old policy, (20 * batches,)."""
-    return torch.stack([
-        angle(gradient(path[TOKEN][i, k], old, written(
-            old, 100 + 4 * i + j, n), rule, earned(old)),
-            true_gradient(path[TOKEN][i, k]))
-        for i, old in enumerate(policies) for j in range(batches)])
+    found = []
+    for i, old in enumerate(policies):
+        z = path[TOKEN][i, k]
+        b = earned(z if today else old)
+        found += [angle(gradient(z, old, written(old, 100 + 4 * i + j, n),
+                                 rule, b), true_gradient(z))
+                  for j in range(batches)]
+    return torch.stack(found)
 
 steps = range(11)
 mean = {rule: torch.stack([torch.stack([
@@ -450,15 +480,22 @@ best_seen = torch.stack([(y == 1).double().mean(1).max() for y in seen])
 assert (noisy[WHOLE][5:] > 90).all()
 assert abs(earned(path[TOKEN][:, 5]).mean() - best_seen.mean()) < 0.01
 far = (log_ratios(TOKEN, 5).exp() - 1).abs().mean()
+today = {rule: in_batches(rule, 5, today=True).quantile(0.5)
+         for rule in (WHOLE, TOKEN)}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("importance_sampling.9", "more than 90°, so it leads back",
        f"It is {noisy[WHOLE][5]:.0f}° off (one ratio per token: "
-       f"{noisy[TOKEN][5]:.0f}°). A few answers have nearly all of $w$, so "
-       "a step makes just these likelier. By then today's policy earns as "
-       "much as the best of its 64 old answers, and copying them leads "
-       "back.",
+       f"{noisy[TOKEN][5]:.0f}°). Two things come together. A few answers "
+       "have nearly all of $w$. And their $A$ is positive, since it "
+       "compares them with the *old* mean. So a step makes just these "
+       "likelier, when today's policy already earns as much as the best of them. On "
+       "average over all batches a baseline changes nothing; in one batch "
+       "with such weights it decides. Against today's mean the same "
+       f"batches miss by {today[WHOLE]:.0f}° (per token: "
+       f"{today[TOKEN]:.0f}°). **The exact weight needs a large batch, or "
+       "a baseline of today.**",
        pictures.turned(steps, mean, batch64, caption=(
            "Medians over 20 policies; lower is better. This toy moves "
            f"fast: after 5 steps a word's ratio is on average {far:.2f} "
@@ -470,14 +507,14 @@ reveal("importance_sampling.9", "more than 90°, so it leads back",
            "about 45°, halfway between right and useless":
            "It was there after three steps, and went on.",
            "about 80°, so nearly no help at all":
-           "Noise alone would end near 90°. Copying goes beyond.",
+           "Noise alone would end near 90°. Something pushes beyond.",
        })
 
 # %% [markdown]
-# The left panel is the other side. Averaged over all answers that the old policy can write, $w$ is
-# exact, and one ratio per token is 27° off after ten steps. Without a ratio it is 52°: a word then
-# counts as often as the *old* policy wrote it, so one that has become rare is still pushed down at
-# full strength.
+# (In the race the whole-answer trainer was not yet there: it moves slowly, so its own weights are
+# milder.) The left panel is the other side. Averaged over all answers that the old policy can
+# write, $w$ is exact, and one ratio per token is 27° off after ten steps. Without a ratio it is
+# 52°, with the old mean as baseline.
 #
 # Both errors grow as the policy moves. So it must stay near the old one: page 05 measures how far
 # it has gone, and PPO (06) holds it back.
@@ -564,10 +601,10 @@ reveal("importance_sampling.5", "that of REINFORCE, uncorrected",
 # %% [markdown] tags=["card"]
 # | importance sampling | |
 # |---|---|
-# | sentence | weight each old answer by new probability over old: exact on average where old covers new, useless where a few answers have all the weight, as with long ones |
+# | sentence | weight each old answer by new probability over old: exact on average where old covers new, and of little use where a few answers have all the weight |
 # | formula | $\mathbb E_\pi[f]=\mathbb E_\text{old}[wf]$, $w=\prod_t\rho_t$; $\mathrm{Var}\,w=(1+\chi^2)^T-1$ for independent tokens, $\chi^2=\mathrm{Var}\,\rho_t$ |
 # | the choice | $\rho_t$ per token instead of the product: a bias that grows with the move, for much less noise |
-# | picture | in one batch the angle of $w$ passes 90° |
+# | picture | in a batch of 64, far from the old policy: angle of $w$ 100° with the old mean as baseline, 26° with today's; per token 18° and 30° |
 # | numbers | a gap in the support: 0.15 for 0.55 · 1,000 tosses: mean weight 1, median 10⁻⁹ · one batch, forty steps: per token 0.82, ignored 0.72, whole answer 0.55 |
 # | since REINFORCE | each token's term: from $A\log\pi$ to $\rho A$, with $\log\pi_\text{old}$ kept from the writing |
 
@@ -676,8 +713,8 @@ for k in "1248":
 # %% [markdown]
 # By its share of tokens far out, eight updates of this run lie between the toy's second and fifth
 # step. Its answers are short, so even the exact weight still has an ESS of 367. With answers of
-# 1,000 tokens it would not: were tokens independent, the same move would leave $512/(1+\chi^2)^T$
-# far below 1, so no batch would help.
+# 1,000 independent tokens the same move would make $512/(1+\chi^2)^T$ smaller than 1: such a batch
+# would be far too small.
 #
 # One batch falls to 235 and recovers. One of its answers had become 26 times as likely, and one
 # such weight takes an ESS from 500 down to 240. Look at the largest weight, too.
@@ -759,11 +796,11 @@ reveal("importance_sampling.7", int(longest),
 # </details>
 # <details><summary><b>Why not use the ratio of the whole answer?</b></summary>
 #
-# It is right on average and far off in a single batch. As a product of T independent token ratios
-# it has the variance (1 + χ²)^T − 1: at χ² = 0.04 that is 49 at 100 tokens and 10¹⁷ at 1,000. A few
-# answers then have all the weight, and a step mostly copies them. It can be the better choice near
-# the old policy, in a large batch.
-# <!-- cited: 0.04, 0.0003, 0.0004, 0.74, 1.49 -->
+# It is right on average and noisy in a single batch. As a product of T independent token ratios it
+# has the variance (1 + χ²)^T − 1: at χ² = 0.04 that is 49 at 100 tokens and 10¹⁷ at 1,000. A few
+# answers then have all the weight, and with a stale baseline a step copies them. Near the old
+# policy, in a large batch, or with a baseline of today it can be as good as a ratio per token.
+# <!-- cited: 0.04 -->
 # </details>
 # <details><summary><b>Derive the gradient that PPO uses. Which line is not exact?</b></summary>
 #
@@ -782,8 +819,9 @@ reveal("importance_sampling.7", int(longest),
 #
 # There is no such number: what counts is how far the policy has moved. Each update adds bias to
 # token ratios and noise to whole-answer ratios, so log the ratios and stop or clip by them. Recipes
-# differ: one update on a batch ([DeepSeekMath](https://arxiv.org/abs/2402.03300)), four minibatches
-# ([GSPO](https://arxiv.org/abs/2507.18071)), sixteen ([DAPO](https://arxiv.org/abs/2503.14476)).
+# differ: one update on a batch ([DeepSeekMath](https://arxiv.org/abs/2402.03300)), four
+# ([GSPO](https://arxiv.org/abs/2507.18071)) or sixteen ([DAPO](https://arxiv.org/abs/2503.14476))
+# that share it out, so that each answer is used once.
 # </details>
 # <details><summary><b>The engine that writes your answers is not quite your trainer's policy. So what?</b></summary>
 #
@@ -793,14 +831,5 @@ reveal("importance_sampling.7", int(longest),
 # drift and mismatch. The clip (06) acts on the first; the second is capped (19). What top-p cut off
 # no weight brings back.
 # </details>
-# <details><summary><b>GSPO uses the ratio of the whole answer. Why does that work?</b></summary>
-#
-# It uses the T-th root of the product, not the product. The log of the root is the mean log ratio
-# of the tokens: its spread shrinks like 1/√T, where the product's grows like √T. But the root is no
-# importance weight: it measures a distance. GSPO clips by it, from 1 − 0.0003
-# to 1 + 0.0004 (13); at 1,000 tokens that is a product from 0.74 to 1.49. Near the old policy each
-# of these rules is nearly exact.
-# </details>
-#
 # Statements one hears, decided by running them:
 # [04 · statements](statements/04_importance_sampling.ipynb). **Next: 05.** How far is far? KL.
