@@ -490,8 +490,8 @@ reveal("importance_sampling.9", "more than 90°, so it leads back",
        f"{noisy[TOKEN][5]:.0f}°). Two things come together. A few answers "
        "have nearly all of $w$. And their $A$ is positive, since it "
        "compares them with the *old* mean. So a step makes just these "
-       "likelier, when today's policy already earns as much as the best of them. On "
-       "average over all batches a baseline changes nothing; in one batch "
+       "likelier, when today's policy already earns as much as the best "
+       "of them. On average over all batches a baseline changes nothing; in one batch "
        "with such weights it decides. Against today's mean the same "
        f"batches miss by {today[WHOLE]:.0f}° (per token: "
        f"{today[TOKEN]:.0f}°). **The exact weight needs a large batch, or "
@@ -831,5 +831,6 @@ reveal("importance_sampling.7", int(longest),
 # drift and mismatch. The clip (06) acts on the first; the second is capped (19). What top-p cut off
 # no weight brings back.
 # </details>
+#
 # Statements one hears, decided by running them:
 # [04 · statements](statements/04_importance_sampling.ipynb). **Next: 05.** How far is far? KL.
