@@ -491,8 +491,9 @@ reveal("importance_sampling.9", "more than 90°, so it leads back",
        "have nearly all of $w$. And their $A$ is positive, since it "
        "compares them with the *old* mean. So a step makes just these "
        "likelier, when today's policy already earns as much as the best "
-       "of them. On average over all batches a baseline changes nothing; in one batch "
-       "with such weights it decides. Against today's mean the same "
+       "of them. On average over all batches a baseline changes nothing; "
+       "in one batch with such weights it decides. Against today's mean "
+       "the same "
        f"batches miss by {today[WHOLE]:.0f}° (per token: "
        f"{today[TOKEN]:.0f}°). **The exact weight needs a large batch, or "
        "a baseline of today.**",
