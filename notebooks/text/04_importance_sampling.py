@@ -503,10 +503,9 @@ reveal("importance_sampling.9", "more than 90°, so it leads back",
            "away from 1.")),
        instead={
            "about 20°, as with one ratio per token":
-           "So it is with one ratio per token. A product of 64 of them is "
-           "far noisier.",
+           "So it is with one ratio per token, and not with 64 of them.",
            "about 45°, halfway between right and useless":
-           "It was there after three steps, and went on.",
+           "There it was after three steps.",
            "about 80°, so nearly no help at all":
            "Noise alone would end near 90°. Something pushes beyond.",
        })
