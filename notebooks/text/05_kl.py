@@ -245,7 +245,7 @@ reveal(
 # * *In the reward* it is a number in front of $\nabla\log\pi$. The weight is $k$. So $k_1$ is
 #   right.
 # * *In the loss* autograd differentiates $k(\ell)$ on answers that are drawn already. The weight is
-#   the slope $k'(\ell)$. For $k_1$ that is 1: mean 0, only noise, as we saw.
+#   the slope $k'(\ell)$. For $k_1$ that is 1: a constant, so the mean is 0.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -327,11 +327,14 @@ reveal(
 # \partial\,\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)/\partial z_y&=\pi(y)-\pi_\text{ref}(y)&&\text{as for a cross-entropy (01)}
 # \end{aligned}$$
 #
-# Say an answer has grown to 1 %, and the others kept their proportions. From one in 10,000 the
-# first gradient is 0.05, from one in a million 0.09; the second is 0.01 both times. For an answer
-# that the policy has almost given up, the first fades with π(y); the second stays at
-# $-\pi_\text{ref}(y)$. So the first, the *reverse* KL, reacts to what is new; the second, the
-# *forward* KL, to what was dropped. Near the reference they agree: $k_3'=1-e^{-\ell}\approx\ell$.
+# | an answer, the others in proportion | first: reverse | second: forward |
+# |---|---|---|
+# | grown to 1 % from one in 10,000 | 0.05 | 0.01 |
+# | grown to 1 % from one in a million | 0.09 | 0.01 |
+# | almost given up | fades with π(y) | stays at $-\pi_\text{ref}(y)$ |
+#
+# The *reverse* KL reacts to what is new ("mode-seeking"), the *forward* KL to what was dropped
+# ("mass-covering"). Near the reference they agree: $k_3'=1-e^{-\ell}\approx\ell$.
 #
 # ## Which estimate, in which place?
 #
@@ -341,8 +344,9 @@ reveal(
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("kl.t1", kl_pull.kl_pull_explorer(),
-     ("At a KL of at most 0.02, find a penalty that is never negative and "
-      "lowers the KL less than 0.1 times as fast as the KL's gradient "
+     ("Say first which of the six it is. At a KL of at most 0.02, find a "
+      "penalty that is never negative, and that hardly holds: its step "
+      "lowers the KL by less than a tenth of what the KL's own gradient "
       "does.", kl_pull.never_negative_and_weak),
      ("Find a penalty whose value is the KL, while a step against its "
       "gradient makes the KL rise.", kl_pull.right_and_rising))
@@ -358,6 +362,8 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # $k_3=\ell-(1-e^{-\ell})$: the reverse KL's weight minus the forward one's.
 # </details>
 #
+# For answers of one token, or with ℓ that of the whole answer:
+#
 # | you want | take | reason | mind |
 # |---|---|---|---|
 # | to log the KL | $k_3$ | right mean, little noise near the reference | log $k_1$ too, see below |
@@ -369,9 +375,10 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # are not plain samples of the policy that scores them. $k_3$ is never negative and cannot show
 # that.
 #
-# **Reward or loss?** GRPO divides the rewards of a group by their std (08), and a penalty among
-# them. If all answers of a group are right, only the penalty differs, and the std cancels β. In the
-# loss β keeps its meaning. (With many tokens: second sitting.)
+# **Reward or loss?** GRPO divides a group's rewards by their std (08), and with them a penalty that
+# is part of the reward. If all answers of a group are right, only the penalty differs, and the std
+# cancels β. In the loss β keeps its meaning. But a loss that is summed token by token counts less
+# than the KL of the answer: each token only for itself (second sitting).
 #
 # ## Say it in 60 seconds
 
@@ -381,7 +388,8 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # | sentence | a KL estimate has a value and a gradient; a right value does not make a right gradient |
 # | value | $\mathbb E_\pi[k_1]=\mathbb E_\pi[k_3]=\mathrm{KL}(\pi\Vert\pi_\text{ref})$; near the reference $k_3$ is quieter |
 # | gradient | right: $\mathbb E_\pi[\ell\,\nabla\log\pi]$. Weight in the reward: $k$. Weight in the loss: $k'$ |
-# | so | $k_1$ in the reward or $k_2$ in the loss; $k_3$ in the loss has the gradient of $\mathrm{KL}(\pi_\text{ref}\Vert\pi)$; $k_1$ in the loss has none |
+# | so, for one token | $k_1$ in the reward or $k_2$ in the loss; $k_3$ in the loss has the gradient of $\mathrm{KL}(\pi_\text{ref}\Vert\pi)$; $k_1$ in the loss has none |
+# | many tokens | only $k_1$ in the reward counts what a token leads to; any $k$ per token in the loss leaves it out |
 # | toy, β = ½ | no penalty 2.17 nats, k1 in the loss 2.17, k1 in the reward 0.30 |
 # | best policy | $\pi\propto\pi_\text{ref}\,e^{R/\beta}$ |
 # | new since 04 | a frozen reference, and β |
@@ -477,7 +485,7 @@ anew, _ = one_batch(True)
 assert last[ell.argmin()] > 0.99
 passed = (
     "ρ corrects who drew the answers. It does not correct their ℓ_old, "
-    "which stays as it was. So the policy passes the reference and goes "
+    "which stays as it was. So this policy passes the reference and goes "
     "on to the answer with the lowest ℓ_old.")
 seen = (
     "KL to the reference over 150 updates on one batch. With the old ℓ "
@@ -500,15 +508,15 @@ reveal(
         "back at the reference":
         "That is where it ends when ℓ is computed anew at each update.",
         "at the policy that drew the batch":
-        "There the gradient is that of the KL, away from that policy.",
+        "It starts there, and the first update already leads away.",
         "between that policy and the reference":
         "It goes through there, and nothing stops it: no ℓ_old changes on "
         "the way.",
     })
 
 # %% [markdown]
-# The first update is right. PPO takes few updates per batch, and its clip is meant to stay
-# near $\pi_\text{old}$ (06).
+# The first update is right. PPO takes few updates per batch, and its clip silences tokens that move
+# far from $\pi_\text{old}$ (06).
 #
 # ### What changes with many tokens?
 #
@@ -576,12 +584,13 @@ reveal(
 # \text{instead}&\quad\mathbb E\Big[\textstyle\sum_s\nabla\log\pi(y_s)\;\ell_s\Big]&&\textbf{a choice, not an identity: no later }\ell_t
 # \end{aligned}$$
 #
-# Line 2 is $k_1$ in the reward: **a token is also weighted by all that it leads to.** Line 3 is
-# $k_2$ in the loss, per token: **it is weighted by its own log-ratio only.** (A discount on later
-# $\ell_t$ lies between.) On fresh answers
-# ρ$k_3$ per token gives line 3 too. So does the exact KL over the vocabulary at each token: it has
-# less noise, but takes the tokens before as drawn. And on old answers a token's ρ does not correct
-# how those were drawn.
+# | penalty | weight of a token | counts what it leads to? |
+# |---|---|---|
+# | $k_1$ in the reward (line 2) | its $\ell$ and all later ones | yes |
+# | $k_2$ per token in the loss, or ρ$k_3$ on fresh answers (line 3) | its own $\ell$ | no |
+# | the exact KL over the vocabulary at each token | the mean of line 3, with less noise | no |
+#
+# On old answers a token's own ρ does not correct how the tokens before it were drawn.
 
 # %%
 score("kl.1", "kl.8", "kl.2", "kl.9", "kl.7", "kl.5")
@@ -654,24 +663,24 @@ check.silent_bug_kl(my_test)
 #
 # <details><summary><b>Compare k1, k2, k3.</b></summary>
 #
-# k1 and k3 have the right mean; as a loss, only k2 has the right gradient. With ℓ = log π − log
-# π_ref: k1 = ℓ may be negative, and as a loss its mean gradient is 0. k2 = ℓ²/2 has a biased value.
-# k3 = e^(−ℓ) − 1 + ℓ is never negative, quiet near the reference, and as a loss follows
-# KL(π_ref‖π).
+# k1 and k3 have the right mean; as a loss on one token, only k2 has the right gradient. With ℓ =
+# log π − log π_ref: k1 = ℓ may be negative, and as a loss its mean gradient is 0. k2 = ℓ²/2 has a
+# biased value. k3 = e^(−ℓ) − 1 + ℓ is never negative, quiet near the reference, and as a loss
+# follows KL(π_ref‖π).
 # </details>
 # <details><summary><b>Is GRPO's KL term wrong?</b></summary>
 #
 # Its value is right; its gradient is the other KL's. Without ρ, on fresh samples, it measures
 # KL(π‖π_ref) and descends KL(π_ref‖π). Near the reference the gradients agree. Far away β means
-# something else: at 0.2 a rare answer that pays 1 ends at 80 % instead of 1.5 % in K07's toy. ρ in
+# something else: in the toy of statement K07, at β = 0.2, a rare answer that pays 1 ends at 80 %
+# instead of 1.5 %. ρ in
 # front, differentiated, gives the gradient of KL(π‖π_ref), token by token.
 # </details>
 # <details><summary><b>KL in the reward or in the loss?</b></summary>
 #
 # In the reward a token is weighted by all that it leads to; per token in the loss, by itself only.
-# The first is the gradient of the answer's KL; its noise is about β√KL times the reward's, near the
-# reference. GRPO's std divides it too: among equal rewards β cancels. The second avoids that, and
-# may move an early token the wrong way.
+# The first is the gradient of the answer's KL. GRPO's std divides it too: among equal rewards β
+# cancels. The second avoids that, and may move an early token the wrong way.
 # </details>
 # <details><summary><b>You have the logits. Why sample the KL?</b></summary>
 #
@@ -691,8 +700,8 @@ check.silent_bug_kl(my_test)
 #
 # One batch below 0 may be noise; a mean that stays there is not. First ask what is averaged. The
 # sum of k1 over an answer has the KL as its mean. Divided by each answer's length it has not: short
-# answers then weigh more (−0.19 at a KL of 0.22 in K06). Then look for another temperature, old
-# samples without ρ, dropout.
+# answers then weigh more (−0.19 at a KL of 0.22 in statement K06). Then ask who drew: an engine
+# with other numbers, top-p or another temperature, old samples without ρ, dropout.
 # </details>
 # <details><summary><b>On fresh samples ρ = 1. Is ρ k3 the same loss as k3?</b></summary>
 #
