@@ -342,7 +342,7 @@ print("count_first: every split gives the gradient of the whole batch")
 # | divided by a constant | +0.8 | −0.8 | 0: they cancel |
 # | divided by $T$ | +0.8 / 2 = +0.40 | −0.8 / 18 = −0.04 | +0.36: stop sooner |
 #
-# <!-- cited: 0.8, 0.40, 0.36 -->
+# <!-- cited: -0.8, +0.8, +0.40, +0.36 -->
 # So it is for all lengths, each as often as the policy writes it (an average token weighing 1):
 
 # %% jupyter={"source_hidden": true}
