@@ -10,7 +10,7 @@
 # # 03 · Baselines: why may you subtract a number, and which number is best?
 #
 # **After this page** you can prove what a baseline does on average, compute the best fixed one, and
-# say where the mean reward is far from it.
+# say what a group of answers gives in its place.
 #
 # 36 minutes, then 12 in a second sitting · exercises 36 more · after 02 (REINFORCE) · Greensmith,
 # Bartlett and Baxter 2004, *JMLR* 5 (the best baseline); Ahmadian et al. 2024,
@@ -53,6 +53,12 @@ def train(b, rate, G=4, steps=40, seeds=400, optimiser=None):
         z = z + rate * (step if optimiser is None else optimiser(step))
     return z.softmax(1)
 
+def best_fixed(p, r):
+    size = (1 - 2 * p) + (p * p).sum(1, keepdim=True)   # squared scores
+    return (p * size @ earns / (p * size).sum(1))[:, None]
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy, folded: a sweep of learning rates
 def sweep(b):
     """Mean reward at the end, (rates, seeds)."""
     return torch.stack([train(b, rate) @ earns for rate in rates])
@@ -76,7 +82,8 @@ pictures.rate_lines(rates, {"": lines}, (start @ earns).item(), (
     "where they can be seen, are two standard errors."))
 
 # %% [markdown]
-# In these 40 steps the second grader ends far below at every rate. How does a single run end?
+# In these 40 steps the second grader ends below at every rate, at most of them far below. How does
+# a single run end?
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -145,8 +152,11 @@ reveal("baselines.1",
 #
 # $b$ is the **baseline**, $A=R-b$ the **advantage** of the answer, and the estimate stays
 # **unbiased**. The second line holds the condition: **the baseline must be settled without looking
-# at this answer.** It may depend on the prompt, on other answers drawn independently, and for a
-# token on the tokens before it.
+# at this answer.** It may depend on the prompt and on other answers drawn independently.
+#
+# **And for a single token?** Fix the tokens before it. Then a $b$ that depends on them is one
+# number, the same four lines hold for the next token's score, and the mean is 0 for every such
+# beginning. So a token's baseline may use its prefix, as V does (07).
 #
 # Here are the pushes for three baselines: a row for each answer drawn, a column for each logit.
 
@@ -274,12 +284,12 @@ reveal("baselines.6", "about 0.2: it falls while the mean reward rises",
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("baselines.t1", three_pushes.three_pushes_explorer(),
-     ("Set a b at least 0.1 above the mean reward, and yet less noisy. "
-      "Predict first: for which policies is there one?",
+     ("Set a b at least 0.1 above the mean reward that is less noisy than "
+      "the mean reward. Predict first: for which policies is there one?",
       three_pushes.above_the_mean_and_quieter),
-     ("π(good) ≥ 0.8. Another grader pays c > 0 more for every answer and "
-      "you subtract nothing. Which b is that here? Set it for the smallest "
-      "c (within 0.05) that makes this noisier than the mean reward.",
+     ("π(good) ≥ 0.8. Another grader pays c > 0 more for every answer, and "
+      "you subtract nothing: on this slider, b = −c. Set the smallest c "
+      "(within 0.05) that makes this noisier than the mean reward.",
       three_pushes.the_points_that_make_nothing_worse))
 
 # %% [markdown]
@@ -296,7 +306,7 @@ task("baselines.t1", three_pushes.three_pushes_explorer(),
 # no longer does at π(good) = 0.8. <!-- cited: 0.4, 0.8 -->
 #
 # Why is the mean the usual choice? $b^\star$ needs the squared gradient of every single answer, one
-# backward pass each; a mean of rewards costs nothing. (More reasons in the second sitting.)
+# backward pass each; a mean of rewards costs nothing.
 
 # %% [markdown]
 # ## Who knows the mean reward?
@@ -320,9 +330,8 @@ print(leave_one_out(torch.tensor([1.0, 1.0, 0.0, 0.0])))
 # (GRPO subtracts the mean of *all* $G$ rewards. That gives the same advantages, times
 # $\frac{G-1}G$: here 0.5 in place of 0.6667.)
 #
-# What does estimating cost? A step averages the pushes of $G$ answers. Its noise times $G$ is the
-# noise **per answer**: two independent answers of noise 4 make a step of noise 2, and
-# $2\times2=4$.
+# What does estimating cost? A step averages $G$ pushes, which divides independent noise by $G$. So
+# we multiply a step's noise by $G$, and compare it **per answer**.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -354,20 +363,21 @@ spread = sum(p * noise(b) for p, b in zip(pi.tolist(), R.tolist()))
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("baselines.3", "about 4.1: one reward is a poor guess of the mean",
-       f"{found[0][1]:.2f}. On average the baseline is the mean reward, "
-       "but in each pair it is 1, 0.2 or 0. The mean noise of these three "
-       f"is {spread:.2f}. The other {found[0][1] - spread:.2f} comes from "
-       "the pair: each answer is the other's baseline, so their two pushes "
-       "are not independent. In this toy the group pays from G = 3 on.",
+       f"With the mean reward known it is {noise(0.36):.2f}. That b is 1, "
+       f"0.2 or 0 from pair to pair adds {spread - noise(0.36):.2f}. That "
+       "each answer is the other's baseline, so that their pushes are not "
+       f"independent, adds {found[0][1] - spread:.2f}. Together "
+       f"{found[0][1]:.2f}. In this toy the group beats b = 0 from G = 3 "
+       "on. (With ten points more for all, a pair still has "
+       f"{found[0][1]:.2f}, and b = 0 has {noise(-10):.0f}.)",
        pictures.group_sizes(sizes, [n for _, n in found]),
        instead={
            "about 1.1: on average, b is the mean reward":
            "It is, on average. But the noise grows with the square of its "
            "error.",
            "about 2.2: twice, as two rewards are noisy in place of one":
-           "The mean squared push about doubles, from 2.1 to 4.1 times the "
-           "squared mean push. Noise is one less, 1.1 and 3.1, and the "
-           "pair adds 1.",
+           "The variance of b alone does that. But the two pushes are not "
+           "independent, either.",
            "about 2.7: a poor estimate, but better than 0":
            "It can be worse than 0, as b = 1 was.",
        })
@@ -384,14 +394,6 @@ reveal("baselines.3", "about 4.1: one reward is a poor guess of the mean",
 # two pushes have the mean product $2\lVert\nabla J\rVert^2$; independent ones would have
 # $\lVert\nabla J\rVert^2$, one less.
 # </details>
-# <details><summary>One level deeper: why not estimate the best number from the group?</summary>
-#
-# Weigh the others' rewards by their squared scores. That is unbiased, but at $G=4$ it is no quieter
-# here: 2.12, plain leave-one-out 2.08. Nor is it for the sure policy: the failures have most of the
-# weight, and three other answers hold none in half of the groups. With $G=8$ it pays there
-# ([statements 03](statements/03_baselines.ipynb)).
-# <!-- cited: 2.12, 2.08 -->
-# </details>
 #
 # **A group estimates its prompt's mean reward without a second model. The price falls like
 # $1/(G-1)$.**
@@ -400,8 +402,7 @@ reveal("baselines.3", "about 4.1: one reward is a poor guess of the mean",
 # ## In a real run
 #
 # All tokens of an answer get the same advantage. The RLOO paper runs $G=2$ and 4, DeepSeekMath
-# ([2402.03300](https://arxiv.org/abs/2402.03300)) 64. An answer's score is the sum of its tokens'
-# scores, so long answers tend to weigh more in $b^\star$. If they fail more often, that lowers it.
+# ([2402.03300](https://arxiv.org/abs/2402.03300)) 64.
 #
 # Does Adam, or clipping the gradient, replace the baseline? We train with ten points again and
 # subtract nothing, then with the first grader and b = 0.40, each at the best of sixteen rates.
@@ -477,7 +478,8 @@ def mean_of_others(p, r):
     return (r.sum(1, keepdim=True) - r) / (r.shape[1] - 1)
 
 rules = {"b = 0": 0, "mean reward": mean_reward,
-         "leave-one-out, G = 4": mean_of_others}
+         "leave-one-out, G = 4": mean_of_others,
+         "b⋆, the least noise": best_fixed}
 runs = {name: sweep(b) for name, b in rules.items()}
 poor = [100 * (train(b, 32.0)[:, 1] > 0.9).double().mean().item()
         for b in (0, mean_reward)]
@@ -505,8 +507,8 @@ reveal("baselines.4",
        "these runs end sure of poor, with the mean reward "
        "{:.0f} %.".format(*poor),
        pictures.rate_lines(rates, {"": runs}, (start @ earns).item(), (
-           "The mean reward, known or from the others of the group, "
-           "holds at high rates, where b = 0 falls. 400 seeds.")),
+           "The mean reward, known or from the others of the group, and "
+           "b⋆ hold at high rates, where b = 0 falls. 400 seeds.")),
        instead={
            "level at low rates, then b = 0 ends higher":
            "So the noise says. But a long push need not lead astray.",
@@ -517,7 +519,8 @@ reveal("baselines.4",
        })
 
 # %% [markdown]
-# **Noise describes one step, and not where it leads.** Chung et al. 2021
+# **Noise describes one step, and not where it leads.** (b⋆, computed anew at each step, holds at
+# all rates like the mean reward: the quietest baseline is no better here.) Chung et al. 2021
 # ([arXiv 2008.13773](https://arxiv.org/abs/2008.13773)) show that even baselines of equal noise can
 # learn differently.
 
