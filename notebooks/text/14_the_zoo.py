@@ -284,8 +284,8 @@ pictures.ageing(drift.tolist(), cosines, beside)
 # Start from a method and exchange its entries. The menus are six of the seven questions; the reward
 # stays as it is. The batch is the running one, and its engine agreed with the old policy on every
 # token. A cell is a push. Two gates need a word: `TV .15` drops a token whose probability has moved
-# by 0.15 (DPPO's), `engine ratio, 3` an answer whose ratios of old policy to engine multiply to
-# more than 3.
+# by 0.15 <!-- cited: 0.15 --> (DPPO's), `engine ratio, 3` an answer whose ratios of old policy to
+# engine multiply to more than 3.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -367,7 +367,7 @@ reveal("zoo.3", "only the clip",
 # %% [markdown] tags=["card"]
 # | the zoo | |
 # |---|---|
-# | sentence | a method is one line of seven choices; on a fresh batch two of them act |
+# | sentence | a method is one line of seven choices; on a fresh batch advantage and weights tell methods apart |
 # | formula | $L=-\sum c\,g\,f(A,\rho)+\sum\beta h$ |
 # | seven choices | reward, advantage, ratio, surrogate, gate, weights, terms |
 # | derived | the policy gradient, the ratio as a weight; all else is chosen |
@@ -412,8 +412,8 @@ reveal("zoo.6", "no clip wins: fewer tokens are silent",
        f"At k = 4 the clip silences {silent[4]:.0%} of the tokens, at k = "
        f"16 it silences {silent[16]:.0%}. We read it so: a silent token "
        "brings neither noise nor a lesson, and with old answers the lost "
-       "lessons weigh more. **In this race the clip helps at small k "
-       "only.**",
+       "lessons weigh more. **In this race the clip helps at k = 4 and "
+       "harms at k = 16.**",
        race.race("stale", only=[f"{name}, k = {k}" for k in (4, 16)
                                 for name in ("GRPO", "no clip")],
                  caption="A dot per seed, a bar at the mean. Beside 'no "
@@ -445,8 +445,9 @@ task("zoo.t2", race_rates.race_rates_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # At 32 updates, the most there is, ratios move furthest and the clip has most to stop: at a rate of
-# 0.003 it leads by 0.43. With each at its best rate nothing is left on these five seeds. That lead
-# was one of *rates*: the clip allows a larger one. At 8 updates, each at its best, 0.07 is left.
+# 0.003 it leads by 0.43. <!-- cited: 0.43 --> With each at its best rate nothing is left on these
+# five seeds. That lead was one of *rates*: the clip allows a larger one. At 8 updates, each at its
+# best, 0.07 is left.
 # </details>
 #
 # A row for every verdict of the rule, each side tuned:

@@ -330,7 +330,9 @@ def idle_parts(data: dict[str, Any]) -> bool:
 
 
 def another_baseline(data: dict[str, Any]) -> bool:
-    """Dr. GRPO's pushes up to one factor, by another advantage."""
-    return data["objective"].advantage != ZOO["dr_grpo"].advantage and any(
-        name == "dr_grpo" for name, _ in data["twins"]
+    """Dr. GRPO with another advantage alone, and its pushes up to one factor."""
+    return (
+        data["start"] == "dr_grpo"
+        and [change.part for change in data["changed"]] == ["advantage"]
+        and any(name == "dr_grpo" for name, _ in data["twins"])
     )
