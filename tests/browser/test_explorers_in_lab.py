@@ -198,8 +198,8 @@ def test_composer_starts_from_a_method_and_changes_a_part(on_page):
     ]
     seen.add(choose("surrogate f", "clip .2"))
     seen.add(choose("ratio ρ", "sequence"))
-    seen.add(choose("advantage A", "MaxRL: … / mean"))
-    seen.add(choose("surrogate f", "VESPO"))  # another ratio: cannot run
+    seen.add(choose("advantage A", "leave one out"))
+    seen.add(choose("surrogate f", "CISPO 5"))
     assert len(seen) == 6
     composer.changes(lambda: composer.press("start from", "ArrowLeft"))
     assert chosen("advantage A") == "group z-score"

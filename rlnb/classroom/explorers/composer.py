@@ -7,9 +7,9 @@ print(report(compute("grpo", kl=())))                  # GRPO without its KL ter
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -35,22 +35,37 @@ from rlnb.objective import (
     Explanation,
     Objective,
     difference,
+    engine_ratio,
     method,
     name_of,
     neighbours,
 )
 from rlnb.toys import running_batch
 
-__all__ = ["Said", "another_baseline", "composer_explorer", "compute", "idle_parts", "report"]
+__all__ = [
+    "TAUGHT",
+    "Said",
+    "another_baseline",
+    "composer_explorer",
+    "compute",
+    "idle_parts",
+    "report",
+]
 
 NAMED = ZOO | ANNEX
 USUAL = next(iter(REWARDS))
+# the methods that the lessons before page 14 have derived
+TAUGHT = ("reinforce", "rloo", "ppo", "grpo", "dapo", "dr_grpo", "gspo", "cispo", "sapo", "dppo")
 LIBRARIES = {"TRL": (to_trl, from_trl), "verl": (to_verl, from_verl)}
+# a gate that no method taught so far has
+EXTRA = {"gates": engine_ratio()}
+BRIEF = (SIZE[0], 352)  # without the libraries' lines
 TWIN = 1e-5  # relative; eps of a z-score moves a push by 2e-6
 CAPTION = (
     "A cell is the push on a token, times 1000. Bold frame: other than in the method you started "
     "from. A cross: no policy gradient, what is left is KL."
 )
+BESIDE = " Beside it: the nearest method, and what to exchange in it to get here."
 
 
 @dataclass(frozen=True)
@@ -224,13 +239,15 @@ class Composer(Explorer):
     def set(self, **params: Any) -> Composer:
         """`start` first sets every part; the parts named beside it then replace theirs."""
         parts = choices_of(params["start"]) if "start" in params else {}
+        parts = {menu: part for menu, part in parts.items() if menu in self.controls}
         return super().set(**parts | params)
 
     def _on_change(self, change) -> None:
         if change["owner"] is self.controls["start"]:
             with self._unobserved():
                 for menu, part in choices_of(change["new"]).items():
-                    self.controls[menu].value = part
+                    if menu in self.controls:
+                        self.controls[menu].value = part
         super()._on_change(change)
 
 
@@ -241,27 +258,59 @@ def _menu(options, description, tooltip):
     return control
 
 
-def composer_explorer() -> Composer:
-    """Start from a method, change its parts one by one."""
+def _brief(methods: Sequence[str], **picked: Any) -> dict[str, Any]:
+    """`compute` with the neighbours and twins among these methods, and without libraries' words."""
+    data = compute(**picked)
+    near = ((name, gap) for name, gap in neighbours(data["objective"], len(NAMED)) if len(gap))
+    return data | {
+        "nearest": tuple(pair for pair in near if pair[0] in methods)[:3],
+        "twins": tuple(pair for pair in data["twins"] if pair[0] in methods),
+        "said": {},
+    }
+
+
+def _offered(menu: str, methods: Sequence[str]) -> list[tuple[str, Any]]:
+    """What a menu offers: the parts of these methods, in the menu's order, and EXTRA."""
+    used = [choices_of(name)[menu] for name in methods] + [EXTRA.get(menu)]
+    return [(label, part) for label, part in MENUS[menu] if part in used]
+
+
+def composer_explorer(methods: Sequence[str] = ()) -> Composer:
+    """Start from a method, change its parts one by one.
+
+    methods: names of the zoo or the annex to offer, with their parts; () for all, with the words
+    of TRL and verl.
+    """
+    if methods:
+        names, brief = methods, partial(_brief, tuple(methods))
+        offered = {menu: _offered(menu, methods) for menu in MENU_LABELS}
+        offered = {menu: parts for menu, parts in offered.items() if len(parts) > 1}
+        draw, size = partial(build, height=BRIEF[1]), BRIEF
+    else:
+        names, brief, offered, draw, size = NAMED, compute, MENUS, build, SIZE
     start = choice_slider(
         "grpo",
-        [(name, name) for name in NAMED],
+        [(name, name) for name in names],
         "start from",
         "sets every menu to this method's part",
     )
     start.style.description_width = "7em"
     start.layout.width = "97%"
-    menus = {menu: _menu(MENUS[menu], MENU_LABELS[menu], MENU_TIPS[menu]) for menu in MENU_LABELS}
-    for menu, part in choices_of("grpo").items():
-        menus[menu].value = part
+    menus = {
+        menu: _menu(offered[menu], MENU_LABELS[menu], MENU_TIPS[menu])
+        for menu in MENU_LABELS
+        if menu in offered
+    }
+    for menu in menus:
+        menus[menu].value = choices_of("grpo")[menu]
     return Composer(
-        compute,
-        build,
+        brief,
+        draw,
         update,
         {"start": start, **menus},
         alt=alt,
-        caption=CAPTION,
-        size=SIZE,
+        caption=CAPTION + BESIDE if methods else CAPTION,
+        size=size,
         columns=4,
         colors=256,
     )
@@ -281,7 +330,9 @@ def idle_parts(data: dict[str, Any]) -> bool:
 
 
 def another_baseline(data: dict[str, Any]) -> bool:
-    """Dr. GRPO's pushes up to one factor, by another advantage."""
-    return data["objective"].advantage != ZOO["dr_grpo"].advantage and any(
-        name == "dr_grpo" for name, _ in data["twins"]
+    """Dr. GRPO with another advantage alone, and its pushes up to one factor."""
+    return (
+        data["start"] == "dr_grpo"
+        and [change.part for change in data["changed"]] == ["advantage"]
+        and any(name == "dr_grpo" for name, _ in data["twins"])
     )

@@ -129,10 +129,10 @@ def _y(row: int) -> float:
     return TOP + row * ROW + GAP * (row // 4)
 
 
-def build(figure, data):
-    """The figure, drawn once; `update` moves it."""
+def build(figure, data, height: int = SIZE[1]):
+    """The figure, drawn once; `update` moves it. height: of the figure, in CSS pixels."""
     axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, SIZE[0]), ylim=(SIZE[1], 0))
+    axes.set(xlim=(0, SIZE[0]), ylim=(height, 0))
     axes.axis("off")
     mask = running_batch().mask.numpy()
     note = {"size": NOTE, "color": GREY, "va": "center"}

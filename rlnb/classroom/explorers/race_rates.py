@@ -112,12 +112,6 @@ def wins(data) -> bool:
     return data["clip_rate"] == data["no_clip_rate"] and gap >= 0.3
 
 
-def loses(data) -> bool:
-    """One learning rate for both, and the clip behind by 0.03 or more."""
-    gap = data["means"]["clip"] - data["means"]["no clip"]
-    return data["clip_rate"] == data["no_clip_rate"] and gap <= -0.03
-
-
 def tuned(data) -> bool:
     """Each arm at its own best rate, at 32 updates."""
     return data["updates"] == 32 and data["chosen"] == data["best"]

@@ -12,9 +12,9 @@ __all__ = ["BOXES", "changed_choices", "labs"]
 
 TEXT = 10.5
 LIT, QUIET = "#FFF1CC", "#F1F1F1"
-COLUMNS = ("shape", "advantage", "ratio", "surrogate", "gate", "weights", "terms")
+COLUMNS = ("reward", "advantage", "ratio", "surrogate", "gate", "weights", "terms")
 GRPO = {
-    "shape": "none",
+    "reward": "as it is",
     "advantage": "group's mean\nand std",
     "ratio": "per token,\nto π_old",
     "surrogate": "clip,\n0.8 to 1.2",
@@ -27,27 +27,14 @@ NO_KL = {"terms": "none"}
 BOXES: dict[str, dict[str, str]] = {
     "DeepSeek-R1": {"surrogate": "clip,\n−9 to 11", "terms": "k3 to π_ref,\nβ = 0.001"},
     "DAPO": {"surrogate": "clip,\n0.8 to 1.28", "weights": "mean per\nprompt", **NO_KL},
-    "GSPO": {"ratio": "per answer", "surrogate": "clip, 0.9997\nto 1.0004", **NO_KL},
+    "GSPO": {"ratio": "per answer", "surrogate": "clip, 0.9997\nto 1.0004", "terms": "unsaid"},
     "MiniMax-M1": {"surrogate": "capped ρ,\ncap unsaid", "weights": "mean per\nprompt", **NO_KL},
     "OLMo 3 Think": {
         "advantage": "mean only",
         "surrogate": "clip,\n0.8 to 1.272",
-        "gate": "engine ratio,\ncut at 2",
+        "gate": "engine ratio,\ncapped at 2",
         "weights": "all tokens\nalike",
         **NO_KL,
-    },
-    "GLM-5 reasoning": {
-        "surrogate": "clip,\n0.8 to 1.28",
-        "gate": "engine ratio,\n0.5 to 2 or 0",
-        **NO_KL,
-    },
-    "prime-rl default": {
-        "advantage": "mean only",
-        "ratio": "per token,\nto the engine",
-        "surrogate": "no clip",
-        "gate": "mask: moved\nby 0.2",
-        "weights": "all tokens\nalike",
-        "terms": "squared log-\nratio, 0.001",
     },
     "DeepSeek-V3.2": {
         "advantage": "mean only",
@@ -55,9 +42,11 @@ BOXES: dict[str, dict[str, str]] = {
         "terms": "k3 times ρ,\nβ unsaid",
     },
 }
+# what a lab pays beside the verdict: it is no part of the policy's loss in `rlnb.interop.labs`
+PAID = {"DAPO": "length\npenalty", "MiniMax-M1": "length\npenalty"}
 OUTSIDE = "Kimi k1.5"
-TOP, HIGH, LEFT = 30, 43, 138
-NARROW, WIDE = 54, 108  # of the first column, and of the others
+TOP, HIGH, LEFT = 30, 43, 140
+NARROW, WIDE = 62, 106  # of the first column, and of the others
 
 
 def changed_choices(who: str) -> list[str]:
@@ -77,6 +66,11 @@ def _updates(who: str) -> str:
 def _place(column: int) -> tuple[float, float]:
     """Left edge and width of a column."""
     return (LEFT, NARROW) if column == 0 else (LEFT + NARROW + WIDE * (column - 1), WIDE)
+
+
+def _said(who: str) -> dict[str, str]:
+    """Every filled box of a row, the reward's among them."""
+    return ({"reward": PAID[who]} if who in PAID else {}) | BOXES[who]
 
 
 def labs() -> Picture:
@@ -102,13 +96,13 @@ def labs() -> Picture:
         axes.text(867, TOP / 2, "updates", ha="center", va="center", fontsize=TEXT, weight="bold")
         axes.text(6, TOP + HIGH / 2, "GRPO", va="center", fontsize=TEXT, weight="bold")
         axes.text(867, TOP + HIGH / 2, "1", ha="center", va="center", fontsize=TEXT)
-        for row, (who, boxes) in enumerate(BOXES.items(), 1):
+        for row, who in enumerate(BOXES, 1):
             middle = TOP + HIGH * (row + 0.5)
-            name = f"{who.replace(' reasoning', '').replace(' default', '')} ({lab(who).letter})"
+            name = f"{who} ({lab(who).letter})"
             axes.text(6, middle, name, va="center", fontsize=TEXT)
             axes.text(867, middle, _updates(who), ha="center", va="center", fontsize=TEXT)
             for k, column in enumerate(COLUMNS):
-                said = boxes.get(column, "")
+                said = _said(who).get(column, "")
                 cell(k, row, said, LIT if said else QUIET, ORANGE if said else QUIET)
         middle = TOP + HIGH * (len(BOXES) + 1.5)
         axes.text(6, middle, f"{OUTSIDE} ({lab(OUTSIDE).letter})", va="center", fontsize=TEXT)
@@ -117,13 +111,13 @@ def labs() -> Picture:
 
     said = "; ".join(
         f"{who}, updates {_updates(who)}: "
-        + ", ".join(f"{column} {text}" for column, text in boxes.items()).replace("\n", " ")
-        for who, boxes in BOXES.items()
+        + ", ".join(f"{column} {text}" for column, text in _said(who).items()).replace("\n", " ")
+        for who in BOXES
     )
     return static_figure(
         build,
         size=(900, TOP + HIGH * (len(BOXES) + 2)),
         alt=f"What labs published, told against GRPO. {said}. {OUTSIDE} is in no column.",
-        caption="Filled: not GRPO's. A: the authors' text or code. B: a library's. Updates: steps "
-        "per batch of answers.",
+        caption="Filled: another entry than GRPO's. A: from the authors' text or code. B: from a "
+        "library's. Updates: steps per batch of answers.",
     )

@@ -1,67 +1,60 @@
-"""The pictures of the page on the zoo: seven choices, ways between methods, a batch that ages."""
+"""The pictures of the page on the zoo: seven choices, and a batch that ages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+from matplotlib.patches import FancyBboxPatch
 
-from rlnb.classroom.figures import (
-    BLACK,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    WINE,
-    Picture,
-    static_figure,
-)
-from rlnb.objective import ZOO, Objective, difference
+from rlnb.classroom.figures import BLACK, GREEN, GREY, ORANGE, SKY, WINE, Picture, static_figure
 
-__all__ = ["CHOICES", "PLACES", "WAYS", "ageing", "changed_parts", "seven_choices", "ways"]
+__all__ = ["CHOICES", "ageing", "seven_choices"]
 
 TEXT = 10.5  # points: the size of the page's own text
 LIT = "#FFF1CC"
 
-# the choice, its letter, GRPO's, and what others take
-CHOICES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
-    ("shape", "R", "as it is", ("KL in the\nreward", "length\npenalty")),
-    ("advantage", "A", "group's mean\nand std", ("mean only", "the others'\nmean", "a critic")),
-    ("ratio", "ρ", "per token,\nto π_old", ("per answer", "to the\nengine")),
-    ("surrogate", "f", "min and clip,\nband 0.2", ("band 0.28", "capped\nweight", "soft edge")),
-    ("gate", "g", "none", ("mask by\ndivergence", "drop a far\nengine ratio")),
-    ("weights", "c", "mean per\nanswer", ("all tokens\nalike", "constant\nlength")),
-    ("terms", "+", "k3 to π_ref,\nβ = 0.04", ("none", "entropy", "critic's loss")),
-)
+# the choice, its letter, the question it answers, GRPO's answer, and what others take
+CHOICES: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
+    ("reward", "R", "What is paid?", "as it is", ("length\npenalty", "KL in the\nreward")),
+    ("advantage", "A", "Better than\nwhat?", "group's mean\nand std", ("mean only", "a critic")),
+    ("ratio", "ρ", "How far from\nwhich policy?", "per token,\nto π_old", ("per answer",)),
+    ("surrogate", "f", "What if the\nratio is far?", "min and clip,\n0.8 to 1.2",
+     ("capped\nweight", "soft edge")),
+    ("gate", "g", "Is the token\ntrusted?", "none",
+     ("drop moved\ntokens", "engine ratio,\ncapped")),
+    ("weights", "c", "How are tokens\naveraged?", "mean per\nanswer",
+     ("all tokens\nalike", "constant\nlength")),
+    ("terms", "h", "What else\npulls?", "KL to the\nreference", ("none", "entropy")),
+)  # fmt: skip
 
 
 def seven_choices() -> Picture:
-    """A column per choice: GRPO's on top, lit; below it what other methods put there."""
+    """A column per choice, with its question: GRPO's answer lit, below it those of others."""
 
     def build(figure, _):
         axes = figure.add_axes((0, 0, 1, 1))
-        axes.set(xlim=(0, 900), ylim=(270, 0))
+        axes.set(xlim=(0, 900), ylim=(258, 0))
         axes.axis("off")
-        axes.text(8, 92, "GRPO", fontsize=TEXT, weight="bold", va="center", rotation=90)
-        axes.text(8, 192, "others", fontsize=TEXT, va="center", rotation=90, color=GREY)
-        for k, (name, letter, grpo, others) in enumerate(CHOICES):
+        axes.text(8, 124, "GRPO", fontsize=TEXT, weight="bold", va="center", rotation=90)
+        axes.text(8, 206, "others", fontsize=TEXT, va="center", rotation=90, color=GREY)
+        for k, (name, letter, question, grpo, others) in enumerate(CHOICES):
             x = 30 + 124 * k
-            axes.text(x + 58, 18, name, ha="center", fontsize=12, weight="bold")
-            axes.text(x + 58, 42, letter, ha="center", fontsize=13, color=WINE)
-            box(axes, x, 62, 116, 56, grpo, lit=True)
+            axes.text(x + 58, 16, name, ha="center", fontsize=12, weight="bold")
+            axes.text(x + 58, 39, letter, ha="center", fontsize=13, color=WINE)
+            axes.text(x + 58, 66, question, ha="center", va="center", fontsize=TEXT)
+            box(axes, x, 96, 116, 56, grpo, lit=True)
             for row, text in enumerate(others):
-                box(axes, x, 130 + 45 * row, 116, 40, text)
+                box(axes, x, 164 + 45 * row, 116, 40, text)
 
     said = "; ".join(
-        f"{name} ({letter}): {grpo}; others: {', '.join(others)}"
-        for name, letter, grpo, others in CHOICES
+        f"{name} ({letter}), {question} {grpo}; others: {', '.join(others)}"
+        for name, letter, question, grpo, others in CHOICES
     ).replace("\n", " ")
     return static_figure(
         build,
-        size=(900, 270),
+        size=(900, 258),
         alt=f"Seven choices. {said}.",
-        caption="A method takes one box from every column. The upper row is GRPO.",
+        caption="Seven questions. A method has one entry in every column. The lit row is GRPO.",
     )
 
 
@@ -81,88 +74,8 @@ def box(axes, x, y, width, height, text, lit=False):
     axes.text(x + width / 2, y + height / 2, text, ha="center", va="center", fontsize=TEXT)
 
 
-# where a method stands (CSS pixels, y down), and its name on the map
-PLACES: dict[str, tuple[float, float, str]] = {
-    "ppo": (62, 205, "PPO"),
-    "grpo": (370, 205, "GRPO\nwithout KL"),
-    "dapo": (370, 45, "DAPO"),
-    "cispo": (838, 45, "CISPO"),
-    "sapo": (838, 150, "SAPO"),
-    "gspo": (838, 260, "GSPO"),
-    "dr_grpo": (370, 365, "Dr. GRPO"),
-    "dppo": (838, 365, "DPPO"),
-}
-# from, to, where the words stand, and what is exchanged: part -> in words
-WAYS: tuple[tuple[str, str, tuple[float, float], dict[str, str]], ...] = (
-    ("grpo", "ppo", (217, 205), {"advantage": "a critic", "weights": "all tokens alike"}),
-    ("grpo", "dapo", (370, 122), {"surrogate": "edge 1.28", "weights": "all tokens alike"}),
-    ("dapo", "cispo", (605, 45), {"surrogate": "capped weight"}),
-    ("grpo", "sapo", (605, 177), {"surrogate": "soft edge"}),
-    ("grpo", "gspo", (605, 233), {"surrogate": "a narrow band", "ratio": "per answer"}),
-    ("grpo", "dr_grpo", (370, 287), {"advantage": "mean only", "weights": "constant length"}),
-    (
-        "dr_grpo",
-        "dppo",
-        (605, 365),
-        {"surrogate": "capped weight", "ratio": "to the engine", "gates": "mask 0.15"},
-    ),
-)
-
-
-def _plain(name: str) -> Objective:
-    return ZOO[name].replace(terms=())
-
-
-def changed_parts(start: str, end: str) -> list[str]:
-    """The parts in which two methods of the zoo differ, their KL terms left out."""
-    return [change.part for change in difference(_plain(start), _plain(end))]
-
-
-def ways() -> Picture:
-    """Methods as places, the parts that change as the words on the way from one to the next."""
-
-    def build(figure, _):
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set(xlim=(0, 900), ylim=(412, 0))
-        axes.axis("off")
-        for start, end, at, parts in WAYS:
-            (x, y, _), (u, v, _) = PLACES[start], PLACES[end]
-            axes.add_patch(
-                FancyArrowPatch(
-                    (x, y),
-                    (u, v),
-                    arrowstyle="-|>",
-                    mutation_scale=15,
-                    lw=3 if len(parts) == 1 else 1.6,
-                    color=BLACK if len(parts) == 1 else GREY,
-                    shrinkA=30,
-                    shrinkB=44 if abs(u - x) > abs(v - y) else 20,
-                )
-            )
-            words = "\n".join(f"{part}: {text}" for part, text in parts.items())
-            axes.text(*at, words, ha="center", va="center", fontsize=TEXT,
-                      weight="bold" if len(parts) == 1 else "normal",
-                      bbox={"fc": "white", "ec": "none", "pad": 1.5})  # fmt: skip
-        for name, (x, y, text) in PLACES.items():
-            height = 44 if "\n" in text else 32
-            box(axes, x - 52, y - height / 2, 104, height, text, lit=name == "grpo")
-
-    said = "; ".join(
-        f"{start} to {end}: " + ", ".join(f"{part} {text}" for part, text in parts.items())
-        for start, end, _, parts in WAYS
-    )
-    return static_figure(
-        build,
-        size=(900, 412),
-        alt=f"Ways between methods, KL left out. {said}.",
-        caption="What is exchanged on the way. Black and bold: one single choice. KL terms and "
-        "the loss of PPO's critic are left out.",
-    )
-
-
 LINES = {
     "SAPO": (BLACK, "-"),
-    "GMPO": (PURPLE, "--"),
     "GSPO": (SKY, "-."),
     "CISPO": (GREEN, (0, (6, 2))),
     "DPPO": (WINE, ":"),
@@ -190,7 +103,9 @@ def ageing(
             )  # fmt: skip
         axes.set(xlim=(0, 1), ylim=(min(min(v) for v in cosines.values()) - 0.05, 1.03))
         axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("how far the policy has moved (1: the batch of this course)", fontsize=TEXT)
+        axes.set_xlabel(
+            "how far the policy has moved (0: fresh batch, 1: the running batch)", fontsize=TEXT
+        )
         axes.set_ylabel("cosine of the two pushes", fontsize=TEXT)
 
     said = "; ".join(
@@ -201,5 +116,5 @@ def ageing(
         build,
         size=(900, 300),
         alt=f"Cosine of the pushes from a fresh batch to the running one. {said}.",
-        caption="On a fresh batch relatives are one. They part as the batch is used again.",
+        caption="1: the two methods push the same way. They part as the ratios move away from 1.",
     )
