@@ -9,16 +9,14 @@
 # %% [markdown]
 # # 01 · One scalar loss: what if the model writes its own data?
 #
-# **After this page** you can derive what fine-tuning on given answers does to the logits, say where
-# its loss stops, and turn the same loop into one that learns from the model's own answers.
+# **After this page** you can derive what fine-tuning on given answers does to the logits, turn that
+# loop into one that learns from the model's own answers, and say when that loop hardly starts.
 #
-# 34 minutes, then 13 in a second sitting · exercises 30 more · after [00](00_start_here.ipynb)
-#
-# Autograd wants one scalar, and follows it downhill. This page is about which one.
+# 38 minutes, then 17 in a second sitting · exercises 30 more · after [00](00_start_here.ipynb)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
-# <details><summary>1. A model gives four logits. How do they become four probabilities?</summary>Softmax: e to each logit, divided by the sum of all four. A higher logit for one takes probability from the other three.</details>
+# <details><summary>1. A model gives four logits. How do they become four probabilities?</summary>Softmax: e to each logit, divided by the sum of all four.</details>
 # <details><summary>2. An answer has T tokens. What is its probability, and what is the log of it?</summary>The product of the tokens' probabilities, each given the tokens before it. The log is a sum.</details>
 # <details><summary>3. What is a reward?</summary>One number for a whole answer, given by a program that reads it (00).</details>
 
@@ -26,7 +24,7 @@
 # imports, folded
 import torch
 from rlnb import check
-from rlnb.classroom.explorers import kl_directions, nudge
+from rlnb.classroom.explorers import kl_directions, slow_start
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import one_scalar_loss as pictures
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
@@ -34,9 +32,9 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## One loop, two authors
 #
-# In supervised fine-tuning, **SFT**, somebody else writes the answers, and the loss is minus the
-# mean of their log-probabilities. Our toy has one prompt, “3 + 4 =”, and four possible answers,
-# each with a logit of its own. Two of them are right.
+# Can a model be trained on answers that it wrote itself? In supervised fine-tuning, **SFT**,
+# somebody else writes them, and the loss is minus the mean of their log-probabilities. Our toy has
+# one prompt, “3 + 4 =”, and four possible answers, each with a logit of its own. Two are right.
 
 # %%
 names = "7", "seven", "34", "8"
@@ -45,46 +43,41 @@ R = torch.tensor([1.0, 1.0, 0.0, 0.0])         # reward: is it right?
 teacher = torch.tensor([0.5, 0.5, 0.0, 0.0])   # writes both, equally
 
 # %% [markdown]
-# The training loop draws eight answers, takes the loss, and makes one gradient step. To see more
-# than luck, 400 runs go side by side. Two things can be swapped: `author` says who writes the
-# answers, and `loss` is told their log-probabilities and rewards. (`sft` ignores the rewards.)
+# The loop draws eight answers, takes their loss, and makes one gradient step, in 400 runs side by
+# side. Two things can be swapped: `author`, who writes the answers, and `loss`, which is told their
+# log-probabilities and rewards. `sft` ignores the rewards. The teacher writes first.
 
 # %%
-def sft(log_p, r):
-    """Minus the mean over the answers, (runs, 8) -> (runs,)."""
+def sft(log_p, r):                         # (runs, n) -> (runs,)
     return -log_p.mean(1)
 
-def train(author, loss=sft, first=start, rate=0.5, steps=100):
-    """Chance of a right answer, (steps, 400 runs)."""
-    dice = torch.Generator().manual_seed(0)
+def train(author, loss=sft, first=start, rate=0.5, steps=100, n=8):
+    """Chance of a right answer before and after each step, per run."""
+    rng = torch.Generator().manual_seed(0)
     z = first.log().repeat(400, 1).requires_grad_()      # logits
     right = []
-    for _ in range(steps):
+    for _ in range(steps + 1):
         log_pi = z.log_softmax(1)
         pi = log_pi.exp().detach()
-        y = author(pi).multinomial(8, True, generator=dice)
+        right.append(pi @ R)
+        y = author(pi).multinomial(n, True, generator=rng)
         L = loss(log_pi.gather(1, y), R[y]).sum()
         z.data -= rate * torch.autograd.grad(L, z)[0]
-        right.append(pi @ R)
-    return torch.stack(right)
-
-# %% [markdown]
-# First the teacher writes.
+    return torch.stack(right)                            # (steps + 1, 400)
 
 # %%
 def by_teacher(pi): return teacher.expand_as(pi)
 def by_model(pi): return pi
 
 given = train(by_teacher)
-pictures.authors({"the teacher writes": given}, (
-    f"From {given[0].mean():.2f} to {given[-1].mean():.2f} in 100 steps, "
-    "mean of 400 runs."))
+print(f"chance of a right answer: {given[0].mean():.2f} at first, "
+      f"{given[-1].mean():.2f} after 100 steps")
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("one_scalar_loss.1", "Now the model itself writes the answers "
         "that it is trained on. Nothing else changes. What happens to its "
-        "chance to be right?",
+        "chance of a right answer?",
         ["no direction: runs drift apart, up or down by luck",
          "falls: most of what it writes is wrong",
          "rises: what it is surest of gets surer",
@@ -98,230 +91,173 @@ own = train(by_model)
 error = own[-1].std() / own.shape[1] ** 0.5
 reveal("one_scalar_loss.1",
        "no direction: runs drift apart, up or down by luck",
-       f"The mean began at {own[0].mean():.2f} and ends at "
+       f"The mean over the runs began at {own[0].mean():.2f} and ends at "
        f"{own[-1].mean():.2f} ± {error:.2f} (a standard error). Single "
        f"runs end anywhere between {own[-1].min():.2f} and "
-       f"{own[-1].max():.2f}. Each run does get surer, but luck chooses of "
-       "what.",
+       f"{own[-1].max():.2f}.",
        pictures.authors({"the teacher writes": given,
                          "the model writes": own}, (
            "One loop, one loss, one learning rate; only the author of the "
            "answers differs. 400 runs each."), single="the model writes"),
        instead={
            "rises: what it is surest of gets surer":
-           "It does get surer. But luck decides of what.",
+           "Most runs do get surer of one answer. But luck chooses which: "
+           "in one run “34”, in another “7”.",
            "falls: most of what it writes is wrong":
-           "Wrong and right answers are pushed, each as often as it is "
-           "written.",
+           "Most of what it writes is wrong, and pushed up. But it writes "
+           "right answers too, in the shares that it has already.",
            "level in every run: it already says what it says":
-           "It is level on average. Look at single runs.",
+           "The mean over the runs hardly moves. Look at single runs.",
        })
 
 # %% [markdown]
-# The code is the same, only the author differs. **Whoever draws the answers decides where training
-# goes.** Why?
-
-# %% [markdown]
-# ## What a given answer does to the logits
+# **With this loss, whoever writes the answers decides where training goes.**
 #
-# $\pi_v$ is the model's probability of answer $v$, $z_v$ its logit. The bracket $[v=y]$ is 1 if $v$
-# is the given answer $y$, else 0.
+# ## What does a given answer do to the logits?
+#
+# Why does one author give a direction, and the other none? Take one answer $y$, and differentiate
+# its log-probability. $\pi_v$ is the model's probability of answer $v$, and $z_v$ its logit. The
+# bracket $[v=y]$ is 1 if $v$ is $y$, else 0.
 #
 # $$\begin{aligned}
 # \log\pi_y&=z_y-\log\textstyle\sum_u e^{z_u}&&\text{softmax, and the log of a quotient}\\
-# \frac{\partial}{\partial z_v}\log\textstyle\sum_u e^{z_u}&=\frac{e^{z_v}}{\sum_u e^{z_u}}=\pi_v&&\text{chain rule}\\
-# \frac{\partial\log\pi_y}{\partial z_v}&=[v=y]-\pi_v&&\text{first line, with the second}\\
+# \frac{\partial\log\pi_y}{\partial z_v}&=[v=y]-\frac{e^{z_v}}{\sum_u e^{z_u}}=[v=y]-\pi_v&&\text{chain rule on the log of the sum}\\
 # L&=-\textstyle\sum_y p_y\log\pi_y&&\textbf{a choice: all given answers count alike; } p_y\text{ is the share of }y\\
-# -\frac{\partial L}{\partial z_v}&=p_v-\pi_v&&\text{the mean of }[v=y]\text{ over the data is }p_v
+# -\frac{\partial L}{\partial z_v}&=\textstyle\sum_y p_y\big([v=y]-\pi_v\big)=p_v-\pi_v&&\text{the shares add up to 1}
 # \end{aligned}$$
 #
-# The **push** on a logit is *data minus model*. For “seven” and this teacher it is 0.50 − 0.10.
+# The **push** on a logit, minus the slope of the loss, is *data minus model*. For “seven” and this
+# teacher it is 0.50 − 0.10.
 
 # %%
 z = start.log().requires_grad_()
 
-def push(loss):
-    """Minus the gradient on the four logits."""
+def push(loss):                            # on the four logits
     return -torch.autograd.grad(loss, z)[0]
 
-from_teacher = push(-(teacher * z.log_softmax(0)).sum())
-from_itself = push(-(start * z.log_softmax(0)).sum())
-assert torch.allclose(from_teacher, teacher - start)
-assert torch.allclose(from_itself, torch.zeros(4))
+# %% jupyter={"source_hidden": true}
+# the formula against autograd, and the picture
+for data in (teacher, start):              # ... and its own answers
+    mean_loss = -(data * z.log_softmax(0)).sum()
+    assert torch.allclose(push(mean_loss), data - start)
+
 pictures.data_minus_model(names, start, {
     "the teacher writes": teacher, "the model writes": start}, (
-    "Bars: the model. Arrows: the mean push, to the share in the data. If "
-    "model and data are the same, nothing is left."))
+    "Bars: what the model says. Arrows: the mean push, from the model's "
+    "share to the share in the data. Where both agree, it is 0."))
 
 # %% [markdown]
-# With its own answers, the mean push on every *logit* is zero. What moved the single runs was the
-# luck of eight draws.
+# A model that writes its own answers is its own data: the mean push on the logits is 0. What moved
+# the single runs was the luck of eight draws.
 #
-# <details><summary>One level deeper: longer answers, and a small creep</summary>
+# Luck does not even out, since nothing brings a run back: after 1,000 steps its favourite answer
+# has probability 0.85 (mean of the runs). (Draws at temperature 0.7 are sharper than the model.
+# They do push, here towards “34”.)
 #
-# * **Tokens.** A longer answer has a softmax at every token, and since log π(y) is a sum, each
-#   token gets this push at its own place. The prompt's tokens, and the padding behind a short
-#   answer, get none: in PyTorch they carry the label −100, which `F.cross_entropy` skips; in TRL's
-#   `SFTTrainer` the option is `completion_only_loss`.
-# * **The choice in bold, in practice.** Libraries count *tokens* alike, not answers (exercise 2). A
-#   long answer then weighs more.
-# * **The creep.** Zero mean push on the logits does not hold the mean *probability* still, for
-#   softmax is curved. In 20,000 runs it is 0.34 after 1,000 steps. <!-- cited: 0.34 -->
-# </details>
+# <!-- cited: 0.7, 0.85 -->
 
 # %% [markdown]
-# ## Where does the loss stop?
+# ## Can the grader show the way?
 #
-# A teacher pulls the model to its own shares. Does the loss then end at 0?
+# Without a teacher, a program can still grade what the model writes: reward 1 or 0. Which change of
+# the logits raises the mean reward? *Measure* it: draw 20 answers, add a small **nudge** to the
+# logit of “7”, draw again with the same 20 random numbers, so that luck is the same, and divide the
+# change of the mean reward by the nudge.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("one_scalar_loss.2", "The teacher says “7” and “seven” equally "
-        "often. SFT goes on until nothing is left to learn. What is its "
-        "loss then, in nats?",
-        ["0: the model then knows everything the teacher knows",
-         "0.69, log 2", "1.39, log 4",
-         "it has no end: log π goes on growing"])
+predict("one_scalar_loss.3", "Keep the same 20 random numbers, and make "
+        "the nudge smaller and smaller. Where does the measured slope go?",
+        ["to the true slope", "to 0 in the end",
+         "near the true slope", "up and down without end"])
 
-# %%
-curve, logits = [], start.log()
-for _ in range(120):
-    pi = logits.softmax(0)
-    curve.append(-(teacher * pi.log()).sum().item())
-    logits = logits + 0.5 * (teacher - pi)          # the push
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+numbers = torch.rand(20, generator=torch.Generator().manual_seed(21))
+
+def chance(by):                            # of a right answer
+    seven = start[0] * torch.as_tensor(by).exp()
+    return (seven + start[1]) / (seven + 1 - start[0])
+
+def mean_reward(by):                       # right: below the chance
+    return (numbers < chance(by)[..., None]).double().mean(-1)
+
+few = {h: (mean_reward(h) - mean_reward(0.0)).item() / h
+       for h in (1.0, 0.2, 0.1)}
+true_slope = (start[0] * (1 - start[:2].sum())).item()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("one_scalar_loss.2", "0.69, log 2",
-       f"After 120 steps it is {curve[-1]:.3f}, on the way to "
-       f"{torch.tensor(2.0).log():.3f}. Nobody can know which of two "
-       "wordings comes next. Add and subtract the same sum:\n\n"
-       r"$$L=-\sum_y p_y\log\pi_y=\underbrace{-\sum_y p_y\log p_y}"
-       r"_{\text{entropy of the data}}+\underbrace{\sum_y p_y\log"
-       r"\frac{p_y}{\pi_y}}_{\mathrm{KL}(p\Vert\pi)}$$"
-       "\n\nThe entropy does not depend on the model. Only the "
-       "**Kullback-Leibler divergence** does: the mean log-ratio, never "
-       "negative, 0 only where the two agree.",
-       pictures.floor(curve, torch.tensor(2.0).log().item()),
+by = torch.linspace(-0.5, 1.5, 801)
+reveal("one_scalar_loss.3", "to 0 in the end",
+       f"With these 20 numbers it is {few[1.0]:.2f} at nudge 1, "
+       f"{few[0.2]:.2f} at 0.2, and {few[0.1]:.2f} from 0.1 on. The true "
+       f"slope is {true_slope:.2f}. A draw is an integer. The mean reward "
+       "jumps where one of the 20 answers changes from wrong to right, and "
+       "is flat in between. A small nudge catches no jump. With other "
+       "random numbers it may catch one, and then the reading is far too "
+       "large. A slope that needs no nudge would be better.",
+       pictures.staircase(by, mean_reward(by), chance(by), few),
        instead={
-           "0: the model then knows everything the teacher knows":
-           "The teacher tosses a coin between two wordings. Knowing this "
-           "does not tell which comes next.",
-           "1.39, log 4":
-           "That would be for four equally likely answers.",
-           "it has no end: log π goes on growing":
-           "Log π cannot go up for both: their chances add up to 1.",
+           "to the true slope":
+           "The slope of a smooth function would. The mean reward of 20 "
+           "draws is not smooth.",
+           "near the true slope":
+           "Noise alone would leave it near. But a tiny nudge changes none "
+           "of the 20 answers.",
+           "up and down without end":
+           "It does jump at first. But 20 answers make 20 jumps, and a "
+           "nudge that is small enough contains none.",
        })
 
 # %% [markdown]
-# <details><summary>One level deeper: this loss in a real run</summary>
+# ## What has a slope, if a draw has none?
 #
-# * **The first value.** A model that knows nothing gives all V tokens of its vocabulary the same
-#   probability, and pays log V for each: 10.8 nats for GPT-2's 50,257. A first loss far above that
-#   means labels shifted by one place, or logits of a wild scale. <!-- cited: 10.8 -->
-# * **The last value.** Levelling off above 0 is no failure. A loss near 0 on the training set means
-#   that it has been memorised; look at held-out answers.
-# * **Perplexity** is e to the loss per token: among how many equally likely tokens the model seems
-#   to choose. It depends on how the text is cut into tokens.
-# * **A low loss is not a right answer.** It says how likely the teacher's wording is. A model that
-#   always says “7” is always right and has an infinite loss on “seven”.
-# </details>
-
-# %% [markdown]
-# ## Can a reward be differentiated?
-#
-# From here on there is no teacher. The model writes, a program grades, and the mean reward is to
-# rise. Which way is up? A slope can be *measured*: move the logit of “7” by a little **nudge**, and
-# divide the change of the mean reward by the nudge.
-#
-# Luck must not change in between. So throw twenty dice once and keep them. Each die is a number $u$
-# between 0 and 1, and its draw is right when $u$ lies below the chance to be right.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("one_scalar_loss.3", "Keep the same 20 dice, and make the nudge "
-        "smaller and smaller. Where does the measured slope go?",
-        ["to the true slope, as a derivative should",
-         "near the true slope: 20 draws leave some noise",
-         "nowhere: it jumps, ever wilder", "to 0"])
-
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("one_scalar_loss.t1", nudge.nudge_explorer(),
-     ("Take 20 draws first, and shrink the nudge. Then find a slope that "
-      "is within 10 % of the true one, with a nudge of 0.1 or less.",
-      nudge.small_and_right))
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-few = {h: nudge.compute(20, h)["measured"] for h in (1.0, 0.2, 0.1)}
-many = nudge.compute(10_000, 0.1)
-gap = 0.1 * many["true"]
-reveal("one_scalar_loss.3", "to 0",
-       f"With 20 dice it is {few[1.0]:.2f} at nudge 1, {few[0.2]:.2f} at "
-       f"0.2, and {few[0.1]:.2f} from 0.1 on. The true slope is "
-       f"{many['true']:.2f}. A reward jumps at most once a die and is flat "
-       "in between, so a small nudge catches no jump. (`multinomial` in "
-       "PyTorch returns integers, without a gradient.)\n\n"
-       "More draws help, but it takes some "
-       f"{round(100 / gap, -2):,.0f} of them to get within 10 % at a nudge "
-       "of 0.1. That was one logit, and a model has a billion weights.",
-       instead={
-           "to the true slope, as a derivative should":
-           "The slope of a smooth function would. A count of 20 dice is "
-           "not smooth.",
-           "near the true slope: 20 draws leave some noise":
-           "Noise would leave it somewhere near. But a tiny nudge changes "
-           "none of the 20 draws.",
-       })
-
-# %% [markdown]
-# ## The mean has a slope
-#
-# The dashed curve in the explorer was smooth. It is the **expected reward** $J=\sum_y\pi_yR_y$, and
-# nothing in it is drawn. A draw cannot be differentiated, but the probability of an answer can. So
-# take that slope, and rewrite the sum as a mean over draws.
+# The dashed curve in the picture is smooth. It is the **expected reward** $J=\sum_y\pi_yR_y$, the
+# mean over all possible answers, each with its probability. Nothing in $J$ is drawn, and a
+# probability has a slope.
 #
 # $$\begin{aligned}
 # \frac{\partial\pi_y}{\partial z_v}&=\pi_y\,\frac{\partial\log\pi_y}{\partial z_v}&&\text{derivative of a log, turned round}\\
 # \frac{\partial J}{\partial z_v}&=\textstyle\sum_y\pi_y\,R_y\,\frac{\partial\log\pi_y}{\partial z_v}&&\text{term by term: a mean over the model's own draws}\\
 # &=\textstyle\sum_y\pi_y\,R_y\,\big([v=y]-\pi_v\big)&&\text{the push of one given answer, from above}\\
-# &=\pi_vR_v-\pi_vJ&&\text{only }y=v\text{ is left of the bracket; the rest is }J\\
-# &=J\,\Big(\frac{\pi_vR_v}{J}-\pi_v\Big)&&\text{take }J\text{ out}
+# &=\pi_vR_v-\pi_vJ=J\,\Big(\frac{\pi_vR_v}{J}-\pi_v\Big)&&\text{as }\textstyle\sum_y\pi_yR_y=J\text{; then take }J\text{ out}
 # \end{aligned}$$
 #
-# The first line is the **log-derivative trick**. Because of it the second line is a mean over
-# draws. A draw has no slope, and it needs none, because $\log\pi$ has one.
+# The first line is the **log-derivative trick**. It turns a sum over all answers, too many to list
+# in a real model, into a mean over draws. Why the log? Frequent answers are drawn often, and
+# $\partial\log\pi=\partial\pi/\pi$ divides that out again.
 #
-# Look at the fraction in the last line. $\pi_vR_v$ is the chance that the model says $v$ and is
-# right. Divided by $J$ it is the **share of $v$ among its own right answers**, $p^+_v$. So the
-# bracket is data minus model again. The factor $J$ in front only sets the length of the step;
-# without it, this is the slope of $\log J$.
+# In the last bracket, $\pi_vR_v$ is the chance that the model says $v$ and is right. Divided
+# by $J$ it is $p^+_v$, the **share of $v$ among its own right answers**. So $p^+_v-\pi_v$ is data
+# minus model again, and the factor $J$ sets the length of the step.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# J, its slope by autograd, and the picture
 J = (z.softmax(0) * R).sum()
 slope, = torch.autograd.grad(J, z)
 kept = (start * R / J).detach()            # shares of its right answers
-print(f"J = {J:.2f}; of its right answers {kept[0]:.2f} are “7”, "
-      f"{kept[1]:.2f} “seven”")
 assert torch.allclose(slope, J * (kept - start))
+
 pictures.data_minus_model(names, start, {
-    "SFT on the teacher's": teacher,
-    "SFT on its own right ones": kept}, (
-    "Right: the gradient of log J. That of J is the same arrows, times J, "
-    "here 0.30."))
+    "SFT on the teacher's answers": teacher,
+    "SFT on its own right answers": kept}, (
+    f"Right: of its own right answers {kept[0]:.2f} are “7” and "
+    f"{kept[1]:.2f} “seven”. The slope of J is the arrows on the right, "
+    f"times J, here {J:.2f}."))
 
 # %% [markdown]
-# **To raise the expected reward, do SFT on your own right answers.** In the loop, multiply each
-# log-probability by its reward. Wrong answers drop out, and right ones become SFT data. Divided by
-# all eight, this is on average the slope of $J$. Divided by the number of right ones, it has the
-# direction of $\log J$.
+# **To raise the expected reward, do SFT on your own right answers**, freshly drawn at every step.
+# In code, multiply each log-probability by its reward. `graded` divides by the number of
+# all answers, and its mean push is the slope of $J$. `right_only` divides by the number of right
+# ones. If there are any, its mean push is $p^+-\pi$ without the factor, the slope of $\log J$ (as
+# $\partial\log J=\partial J/J$).
 
 # %%
-def graded(log_p, r):                      # J
-    return -(r * log_p).sum(1) / 8
+def graded(log_p, r):
+    return -(r * log_p).mean(1)
 
-def right_only(log_p, r):                  # log J; no right one: 0
+def right_only(log_p, r):                  # no right one: 0
     return -(r * log_p).sum(1) / r.sum(1).clamp(min=1)
 
 # %% jupyter={"source_hidden": true}
@@ -331,22 +267,27 @@ predict("one_scalar_loss.4", "Eight draws gave “34” seven times and “7” 
         ["none: wrong answers have reward 0 and drop out",
          "only that of “34”, the wrong answer that was drawn",
          "those of “34” and “8”, the two wrong ones",
-         "those of “34”, “8” and “seven”"])
+         "those of “34”, “8” and “seven”, all but “7”"])
 
-# %%
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
 y = torch.tensor([[2, 2, 2, 2, 2, 2, 2, 0]])          # seven “34”, one “7”
 one_step = push(graded(z.log_softmax(0)[y], R[y]).sum())
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("one_scalar_loss.4", "those of “34”, “8” and “seven”",
+reveal("one_scalar_loss.4", "those of “34”, “8” and “seven”, all but “7”",
        "The pushes: " + ", ".join(
            f"“{n}” {v:+.4f}".replace("-", "−")
            for n, v in zip(names, one_step.tolist()))
-       + ". Only “7” is in the loss. All others fall because softmax takes "
+       + ". Only “7” is in the loss. The others fall because softmax takes "
        "from each its share, also from “seven”, which is right but was not "
-       "drawn. **`graded` has no push of its own against an error.** "
-       "(“seven” gets its turn when it is drawn; on average it rises.)",
+       "drawn. (Over many batches “seven” rises: it gets its turn.)\n\n"
+       "**With reward 0, a wrong answer falls only because right ones "
+       "rise.** Would reward −1 help? On average it only doubles the push: "
+       "2R − 1 is twice R, minus 1 for every answer alike, and that part "
+       "has mean push 0, as with `sft` on its own answers. (What changes "
+       "is the noise: 03.)",
        instead={
            "none: wrong answers have reward 0 and drop out":
            "They have no push of their own. But they share a softmax with "
@@ -357,85 +298,161 @@ reveal("one_scalar_loss.4", "those of “34”, “8” and “seven”",
            "Right answers that were not drawn pay, too.",
        })
 
-# %% [markdown]
-# Now take 100 steps of it, in the loop of the first picture.
-
 # %%
 learnt = {loss: train(by_model, loss) for loss in (graded, right_only)}
+
+# %% jupyter={"source_hidden": true}
+# the picture
 pictures.authors({
     "the teacher writes, sft": given, "the model writes, sft": own,
     "the model writes, graded": learnt[graded],
     "the model writes, right_only": learnt[right_only]}, (
     "The model's own answers do as data, once they are graded. Means of "
-    "400 runs."))
+    "400 runs, eight answers a step, rate 0.5."))
 
 # %% [markdown]
-# The model's own answers, once graded, end where the teacher's do, at 0.98. **A model may write its
-# own data, if somebody grades them.**
-
-# %% [markdown]
-# ## Begin at one in a hundred
+# Graded, its own answers take the model as far as the teacher's, to 0.98. Only the start of
+# `graded` is slower, by the factor J.
 #
-# That model was right three times in ten. What if it is right once in a hundred? First the teacher
-# writes again.
+# <details><summary>One level deeper: what the ungraded loop left out</summary>
+#
+# On its own answers the model had the loss $-\log\pi$. Its mean is the entropy of π, whose slope is
+# not 0. Why was the mean push 0? A mean over own draws changes in two ways:
+#
+# $$\frac{\partial}{\partial z_v}\sum_y\pi_yf_y=\underbrace{\textstyle\sum_y\frac{\partial\pi_y}{\partial z_v}f_y}_{\text{the draws change}}+\underbrace{\textstyle\sum_y\pi_y\frac{\partial f_y}{\partial z_v}}_{f\text{ changes}}$$
+#
+# Autograd is handed integers and sees only the second part. For $f=-\log\pi$ that part is 0. With
+# the first part, 100 exact steps at rate 0.5 lower the entropy and end on “34”, right with
+# probability 0.002.
+# </details>
+#
+# <!-- cited: 0.002 -->
+
+# %% [markdown]
+# ## What if right answers are rare?
+#
+# Now take a model that is right once in a hundred.
 
 # %%
 hard = torch.tensor([0.006, 0.004, 0.5, 0.49])
-taught = train(by_teacher, first=hard)
-print(f"the teacher writes: {taught[0].mean():.2f} at first, "
-      f"{taught[-1].mean():.2f} after 100 steps")
+alone = train(by_model, graded, hard)
+print(f"graded, after 100 steps: {alone[-1].mean():.2f}")
+print(f"first batches without a right answer: {100 * 0.99**8:.0f} %")
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("one_scalar_loss.5", "Now the model writes, and the loss is "
-        "`graded`, with the same rate and number of answers. What is its "
-        "chance to be right after 100 steps?",
-        ["about 0.98 too, it only starts later", "about 0.5",
-         "about 0.02, it has hardly moved"])
+predict("one_scalar_loss.5", "Own answers, graded, end at 0.02. Here are "
+        "four changes, each made alone. Three of them end above 0.9. Which "
+        "one does not?",
+        ["rate 4 instead of 0.5", "`right_only` instead of `graded`",
+         "64 answers a step instead of 8", "800 steps instead of 100"])
 
-# %%
-alone = train(by_model, graded, hard)
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, computed
-large = train(by_model, graded, hard, rate=4)
-sure = train(by_model, right_only, hard)
-logits = hard.log()
-for _ in range(20):                        # log J, summed exactly
-    pi = logits.softmax(0)
-    logits = logits + 0.5 * (pi * R / (pi @ R) - pi)
+# %% jupyter={"source_hidden": true}
+# the runs
+rate_4 = train(by_model, graded, hard, rate=4)
+only = train(by_model, right_only, hard)
+many = train(by_model, graded, hard, n=64)
+fast = train(by_model, graded, hard, n=64, rate=4)
+steps_800 = train(by_model, graded, hard, steps=800)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("one_scalar_loss.5", "about 0.02, it has hardly moved",
-       f"It ends at {alone[-1].mean():.3f}. There are two reasons. First, "
-       f"{100 * 0.99**8:.0f} % of the first batches hold no right answer "
-       "and push nothing. Second, a hit counts 1/8 in `graded`, where it "
-       "counts 1 in `right_only`. The second can be bought by a larger "
-       f"rate: at rate 4 `graded` ends at {large[-1].mean():.2f}.\n\n"
-       "The first cannot be bought. After 20 steps `right_only` is at "
-       f"{sure[20].mean():.2f}, and SFT on the teacher's answers at "
-       f"{taught[20].mean():.2f}. With log J summed exactly, so that "
-       "nothing has to be found, the same 20 steps end at "
-       f"{(logits.softmax(0) @ R).item():.2f}. **The difference is the "
-       "search.**",
-       pictures.authors({
-           "the teacher writes, sft": taught,
-           "the model writes, graded": alone,
-           "the model writes, right_only": sure,
-           "the model writes, graded, rate 4": large}, (
-           "Right once in a hundred at first. Rate 0.5 or as named, 8 "
-           "answers a step, means of 400 runs.")), instead={
-           "about 0.98 too, it only starts later":
-           "It may, in the end. But how often does a batch hold a right "
-           "answer at all?",
-           "about 0.5": "At this rate it does not even get there.",
+reveal("one_scalar_loss.5", "64 answers a step instead of 8",
+       f"It ends at {many[-1].mean():.2f} as well. Fewer first batches are "
+       f"empty, {100 * 0.99**64:.0f} % instead of {100 * 0.99**8:.0f} %. "
+       "But `graded` divides by 64, so a right answer moves the logits an "
+       "eighth as far. The mean push is J times p⁺ − π, however many "
+       "answers there are. **With `graded`, more answers make the push "
+       "less noisy, not longer.** What the quiet buys is a larger rate: at "
+       f"rate 4 they end at {fast[-1].mean():.2f}.",
+       instead={
+           "rate 4 instead of 0.5":
+           "An empty batch stays empty. But all other steps are eight "
+           f"times as long. It ends at {rate_4[-1].mean():.2f}.",
+           "`right_only` instead of `graded`":
+           "An empty batch stays empty. But a single right answer counts "
+           f"1, not 1/8. It ends at {only[-1].mean():.2f}.",
+           "800 steps instead of 100":
+           "Slow at first, but the push grows with J. It ends at "
+           f"{steps_800[-1].mean():.3f}.",
        })
 
 # %% [markdown]
-# A teacher saves the search. This is why RL begins with a model that SFT has brought far enough, as
-# in InstructGPT ([Ouyang et al. 2022](https://arxiv.org/abs/2203.02155)). So log the share of
-# prompts whose answers are all wrong or all right. (TRL's GRPO calls it `frac_reward_zero_std`.)
+# Two things count: how *often* a right answer is met, and how *far* it moves the logits. What do
+# they cost, in answers and in steps?
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("one_scalar_loss.t1", slow_start.slow_start_explorer(),
+     ("Get the mean chance to 0.9 with at most 300 own answers, in at most "
+      "25 steps. Say first: how many answers does even the best setting "
+      "need?", slow_start.frugal))
+
+# %% [markdown]
+# <details><summary>What the task shows</summary>
+#
+# About 230: before that, more than one run in ten has met no right answer, as $0.99^{230}=0.1$.
+# Divide by the right ones, with 16 answers at rate 2 or 4, or 32 at rate 4. Then a first right
+# answer moves the logits far. `graded` meets right answers as early, and then crawls. (Large rates
+# are safe here: no wrong answer is ever paid, and no other prompt shares the logits.)
+# </details>
+
+# %% [markdown]
+# **Until the first right answer nothing moves a run, whatever the setting.** It takes 1/J answers
+# on average; a teacher saves this search. So a model must be right now and then before `graded` can
+# move it. SFT is one way to get there. DeepSeek-R1-Zero did without: its base model already had
+# 15.6 % on AIME 2024 ([arXiv 2501.12948](https://arxiv.org/abs/2501.12948)). In a run, log the
+# share of prompts without any right answer.
+
+# %% [markdown]
+# ## What changes in a language model?
+#
+# Here an answer had one logit. A language model has a row of logits $z_t$ for each place $t$, and
+# draws the token $y_t$ from their softmax $\pi_t$, the tokens before being given. Where does the
+# reward of the answer go?
+#
+# $$\begin{aligned}
+# \log\pi_y&=\textstyle\sum_t\log\pi_{t,y_t}&&\text{an answer's probability is the product of its tokens'}\\
+# \frac{\partial\log\pi_y}{\partial z_{t,v}}&=[v=y_t]-\pi_{t,v}&&z_t\text{ stands in one term only; then as above}
+# \end{aligned}$$
+#
+# **At every place, the push is the reward of the whole answer times drawn token minus $\pi_t$.**
+# The grader does not say which token earned it (07).
+#
+# **A choice** is the divisor. Take two right answers, of 2 and 6 tokens:
+#
+# | divide by | weight of a token | on average |
+# |---|---|---|
+# | answers (`graded`) | 1/2 in both | the slope of $J$ |
+# | all 8 tokens | 1/8 in both | in large batches the direction of $J$'s slope |
+# | each answer's own tokens | 1/4 and 1/12 | the slope of the mean of R/T: being right *and short* pays |
+#
+# With several prompts, `graded` follows the mean of their $J$, while `right_only`, prompt by
+# prompt, gives hard prompts more weight: up to $1/J$ times as much.
+#
+
+# %% jupyter={"source_hidden": true}
+# drawn at temperature 0.7, scored at 1: mean push on the four logits
+sharper = (start.log() / 0.7).softmax(0)
+off = sharper * R - (sharper @ R) * start
+print(f"mean push on “seven”: {slope[1]:.3f} if the model draws, "
+      f"{off[1]:.3f} if it draws at 0.7")
+
+# %% [markdown]
+# **Score the distribution that draws.** If an engine samples at temperature 0.7 and the trainer
+# scores at 1, `graded` pulls the model to the right answers of the *sharper* model, and rare right
+# answers get less than the slope of $J$ asks for.
+#
+# <details><summary>One level deeper: how much more weight?</summary>
+#
+# With $n$ answers a prompt, the mean push of `right_only` is $1-(1-J)^n$ times $p^+-\pi$, as a
+# batch without right answers is empty. Next to `graded` this is a weight of $(1-(1-J)^n)/J$. At
+# $n=8$ it is 7.7 for one right answer in a hundred, 2.0 for one in two. Pool the right answers of
+# all prompts and divide by their number, and in large batches the prompts weigh as in the mean of
+# $J$.
+# </details>
+#
+# <!-- cited: 7.7, 2.0, 0.7 -->
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -443,30 +460,28 @@ reveal("one_scalar_loss.5", "about 0.02, it has hardly moved",
 # %% [markdown] tags=["card"]
 # | one scalar loss | |
 # |---|---|
-# | sentence | SFT moves the model to the data, and its own right answers will do as data, drawn again at every step |
-# | formula | push of SFT: $p_v-\pi_v$ · of $J$: $\pi_v(R_v-J)=J\,(p^+_v-\pi_v)$ |
-# | trick | $\partial\pi=\pi\,\partial\log\pi$: the slope of a mean is a mean of slopes |
-# | floor | the entropy of the data; above it KL(data‖model) |
-# | picture | four lines: teacher, own, own graded by 8 or by the right ones |
-# | numbers | own answers, ungraded: mean push 0 · two equal wordings: loss 0.69 · right once in a hundred: 92 % of batches of 8 push nothing |
-# | choices | given answers count alike; J or log J (its slope is that of J, over J) |
+# | sentence | SFT moves the model to the data; its own answers work as data too, if they are graded 0 or 1 and drawn anew at every step |
+# | formula | push of SFT: $p_v-\pi_v$ · of $J$: $\pi_v(R_v-J)=J\,(p^+_v-\pi_v)$ · at place $t$: $R\,([v=y_t]-\pi_{t,v})$ |
+# | trick | $\partial\pi=\pi\,\partial\log\pi$ turns the slope of a sum over all answers into a mean over draws |
+# | picture | four lines: teacher, own, own graded and divided by all or by the right ones |
+# | numbers | own answers, ungraded: mean push 0 · right once in a hundred: 92 % of batches of 8 push nothing; 64 answers take `graded` no further |
+# | not when | another temperature draws: then own answers push without a grade · no answer is right |
+# | choices | the divisor: answers, all tokens, each answer's tokens, or right answers |
 
 # %%
-score("one_scalar_loss.1", "one_scalar_loss.2", "one_scalar_loss.3",
-      "one_scalar_loss.4", "one_scalar_loss.5")
+score("one_scalar_loss.1", "one_scalar_loss.3", "one_scalar_loss.4",
+      "one_scalar_loss.5")
 
 # %% [markdown]
-# ## Second sitting: why draw again, and which KL is that?
+# ## Second sitting: keep or draw again, and two KLs
 #
-# Fine-tuning on your own right answers climbs the reward. Does it matter whether you draw them
-# once, or again at every step?
+# SFT on your own right answers raised the reward. Must they be drawn anew at every step?
 #
 # ### Keep them, or draw again?
 #
-# Go back to the first model, which is right three times in ten. There are two recipes. **Keep**
-# draws once, keeps the right answers (2/3 “7” and 1/3 “seven”), and trains on them to the end.
-# **Draw again** draws anew after every step. We compare them with infinitely many draws, and steps
-# of equal length.
+# Go back to the first model, which is right three times in ten. **Keep** draws once, keeps the
+# right answers (2/3 “7” and 1/3 “seven”), and trains on them to the end. **Draw again** draws anew
+# after every step. We compare them with infinitely many draws, and steps of equal length.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -489,22 +504,30 @@ def follow(again, first=start, steps=60):
     return right, sevens
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 ways = {"keep": follow(False), "draw again": follow(True)}
-level = follow(True, torch.tensor([0.15, 0.15, 0.4, 0.3]))[1][-1]
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, in words
+why = (
+    "What is kept is a teacher, and SFT ends at its shares. Drawing again "
+    "only asks for right answers: “7” is drawn more often, so it is pushed "
+    "more, so it is drawn more often still. (Equal steps make this look "
+    "quick: the steps of `graded` shrink as J nears 1.)")
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("one_scalar_loss.6",
        "both right; drawing again says almost only “7”",
        "Among the right answers “7” ends at "
        + ", ".join(f"{share[-1]:.2f} ({name})"
                    for name, (right, share) in ways.items())
-       + ". What is kept is a teacher, and SFT copies its shares. Drawing "
-       "again only asks for right answers: “7” is drawn more often, so it "
-       "is pushed more, so it is drawn more often still. (If both wordings "
-       f"start level, nothing tips: “7” ends at {level:.2f}.)",
+       + ". " + why,
        pictures.copy_or_draw_again(ways),
        instead={
            "only drawing again becomes nearly always right":
-           "Keeping what is right is enough for being right.",
+           "Keeping what is right is enough for being right, here where "
+           "the kept batch has right answers.",
            "both right; both say “7” two times in three":
            "What is kept never changes. But what is drawn again changes "
            "with the model.",
@@ -514,83 +537,155 @@ reveal("one_scalar_loss.6",
        })
 
 # %% [markdown]
-# Kept answers are **off-policy**: another model wrote them, a teacher or an older self. The recipe
-# is called **rejection-sampling fine-tuning** (RAFT,
-# [arXiv 2304.06767](https://arxiv.org/abs/2304.06767)). Answers drawn anew at every step are
-# **on-policy**, and that loop is **reinforcement learning**. Its model is called the **policy**.
-# Log the share of right answers, and how many *different* right ones there are.
+# Kept answers are **off-policy**: another model wrote them, a teacher or an older self. Answers
+# drawn anew at every step are **on-policy**, and `graded` on them is the simplest policy gradient,
+# REINFORCE (02). The model that is trained is called the **policy**. Keeping is
+# **rejection-sampling fine-tuning** ([arXiv 2308.01825](https://arxiv.org/abs/2308.01825)). RAFT
+# ([arXiv 2304.06767](https://arxiv.org/abs/2304.06767)) stands between: it draws anew once a round,
+# and trains on the best.
 #
-# Why draw again at all, if keeping is enough? If the kept batch holds no right answer, there is
-# nothing to train on. Drawing again finds one in a later batch. And after each step the model finds
-# what it could not find before.
+# Why draw again at all, if keeping was enough? Here the kept batch held both wordings. A batch of
+# eight from the model that is right once in a hundred mostly holds none.
 
 # %% [markdown]
-# ### One last look at the loss: two KLs
+# ### Where does the loss of SFT stop?
 #
-# Above the floor of SFT's loss stood KL(p‖π), a mean over the teacher's answers. If the model
-# draws, the mean runs over the model's answers:
-#
-# $$\underbrace{\mathrm{KL}(p\Vert\pi)=\sum_y p_y\log\frac{p_y}{\pi_y}}_{\textbf{forward}}\qquad\qquad\underbrace{\mathrm{KL}(\pi\Vert p)=\sum_y\pi_y\log\frac{\pi_y}{p_y}}_{\textbf{reverse}}$$
-#
-# Both are 0 when $\pi=p$, and elsewhere they differ. A model that can be the teacher ends there
-# under either. But take a model that is too small. Answers are points on a line, the teacher
-# answers near −3 or near +3, and the model is a single bell.
+# Back to the first loop: the teacher writes, now without luck. How low can the loss get?
+
+# %% jupyter={"source_hidden": true}
+# the loss of SFT, exact shares
+losses, logits = [], start.log()
+for _ in range(120):
+    pi = logits.softmax(0)
+    losses.append(-(teacher * pi.log()).sum().item())
+    logits = logits + 0.5 * (teacher - pi)          # the push
+print("loss, nats:", ", ".join(
+    f"{losses[k]:.2f}" for k in (0, 40, 80, 119)))
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("one_scalar_loss.7", "The model draws, so we take "
-        "KL(model‖teacher). Where does the best bell stand?",
-        ["in the middle, wide enough for both peaks",
-         "in the middle, narrower than that", "on one of the peaks"])
+predict("one_scalar_loss.2", "This is the loss at first and after 40, 80 "
+        "and 119 steps. Somebody wants it below 0.3. Which of these gets "
+        "it there?",
+        ["a thousand more steps", "a model with more logits",
+         "a teacher that always says “7”", "a model that always says “7”"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+def last_loss(data, steps):
+    logits = start.log()
+    for _ in range(steps):
+        logits = logits + 0.5 * (data - logits.softmax(0))
+    return -(data * logits.log_softmax(0)).sum().item()
+
+longer = last_loss(teacher, 1120)
+one_word = last_loss(torch.tensor([1.0, 0.0, 0.0, 0.0]), 120)
+floor = torch.tensor(2.0).log().item()
+split = (r"$$L=-\sum_y p_y\log\pi_y=\underbrace{-\sum_y p_y\log p_y}"
+         r"_{\text{entropy of the data}}+\underbrace{\sum_y p_y\log"
+         r"\frac{p_y}{\pi_y}}_{\mathrm{KL}(p\Vert\pi)}$$")
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("one_scalar_loss.2", "a teacher that always says “7”",
+       f"Then 120 steps end at {one_word:.2f}, on the way to 0. With two "
+       "wordings nobody can know which comes next, and this part of the "
+       "loss stays. Add and subtract the same sum:\n\n" + split +
+       "\n\nTraining can remove only the second part, the "
+       "**Kullback-Leibler divergence**: the mean log-ratio, never "
+       "negative, 0 only where the two agree. The floor is the entropy, "
+       f"here log 2 = {floor:.2f}. **A loss that levels off above 0 need "
+       "not be a failure.**",
+       pictures.floor(losses, floor),
+       instead={
+           "a thousand more steps":
+           f"They bring it to {longer:.3f}. The teacher tosses a coin "
+           "between two wordings, and no training foresees a coin.",
+           "a model with more logits":
+           "Four logits already come as near as you like to any four "
+           "shares, the teacher's as well.",
+           "a model that always says “7”":
+           "It is always right. But half of the teacher's answers are "
+           "“seven”: it gives them probability 0, and the loss is "
+           "infinite. A low loss is not a right answer, nor the reverse.",
+       })
+
+# %% [markdown]
+# The floor of a real data set is not known: one sees entropy plus KL, in one number. But if two
+# models are compared on the same data, the difference of their losses is that of their KLs.
+
+# %% [markdown]
+# ### Two KLs: who draws?
+#
+# Above the floor stands KL(p‖π), a mean over the teacher's answers. If the model draws, the mean
+# runs over the model's answers:
+#
+# $$\underbrace{\mathrm{KL}(p\Vert\pi)=\sum_y p_y\log\frac{p_y}{\pi_y}}_{\textbf{forward}}\qquad\qquad\underbrace{\mathrm{KL}(\pi\Vert p)=\sum_y\pi_y\log\frac{\pi_y}{p_y}}_{\textbf{reverse}}$$
+#
+# Both are 0 when $\pi=p$, so a model that can be the teacher is best there under either. Take a
+# model that is too small. Answers are points on a line, the teacher answers around −2 or around +2,
+# and the model is a single bell.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("one_scalar_loss.7", "The peaks are at ±2. The model draws, so we "
+        "take KL(model‖teacher). Where does the best bell stand?",
+        ["in the middle, as wide as both peaks together",
+         "in the middle, as wide as a single peak",
+         "on one peak, as wide as a single peak",
+         "on one peak, as wide as both peaks together"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+best = kl_directions.compute(distance=2.0)["best"]["reverse"]
+on_two, on_three, between = (
+    kl_directions.compute(*bell)         # distance, weight, mean, width
+    for bell in ((2, 0.5, 2, 1), (3, 0.5, 3, 1), (3, 0.5, 0, 2.7)))
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("one_scalar_loss.7",
+       "in the middle, as wide as both peaks together",
+       f"With width {best[1]:.2f} it pays {best[2]:.2f}. A bell of width 1 "
+       f"on a peak pays {on_two['reverse']:.2f}. Why? On one peak the "
+       "model is about twice as dense as the teacher wherever it speaks. "
+       "So it pays about log 2, however far away the other peak is: what "
+       "the model never says costs it nothing. In the middle it pays for "
+       "the valley, which is shallow at ±2. At ±3 it is deep: the middle "
+       f"costs {between['reverse']:.2f}, a peak {on_three['reverse']:.2f}. "
+       "Forward would ask "
+       f"{on_three['forward']:.2f} for that peak. **Forward covers. "
+       "Reverse picks, if the model is too small and the valley deep.**",
+       instead={
+           "in the middle, as wide as a single peak":
+           "Then almost all it says lies in the valley.",
+           "on one peak, as wide as a single peak":
+           "So the rule of thumb says: reverse picks. With these peaks it "
+           "is not yet true.",
+           "on one peak, as wide as both peaks together":
+           "Half of that bell lies where the teacher says nothing.",
+       })
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("one_scalar_loss.t2", kl_directions.kl_explorer(),
-     ("Leave the peaks at ±3 and bring KL(model‖teacher) below 0.70.",
-      kl_directions.reverse_below_070),
-     ("Put the peaks at ±2 or further apart, and find one bell that is "
-      "best both ways: both bars at most 0.02 above their marks.",
-      kl_directions.best_for_both))
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-seen = {bell: kl_directions.compute(mean=bell[0], deviation=bell[1])
-        for bell in ((0, 3.2), (0, 2.7), (3, 1))}
-reveal("one_scalar_loss.7", "on one of the peaks",
-       f"There it pays {seen[3, 1]['reverse']:.2f}, and in the middle at "
-       f"best {seen[0, 2.7]['reverse']:.2f}. The mean runs over the "
-       f"model's "
-       "answers, and none of them lies near the other peak: what the model "
-       "never says is never held against it. The teacher's mean runs over "
-       "both peaks, and there the same bell costs "
-       f"{seen[3, 1]['forward']:.2f}. **Forward covers, reverse picks**, "
-       f"if "
-       "the model is too small *and* the peaks are far apart. (At ±2, in "
-       "task 2, reverse covers, too.)",
-       instead={
-           "in the middle, wide enough for both peaks":
-           "That bell covers both peaks, and pays for all it says in "
-           "between.",
-           "in the middle, narrower than that":
-           "Narrower in the middle: almost everything it says lies where "
-           "the teacher says nothing.",
-       })
+     ("From which distance on is a peak as good as the middle, for "
+      "KL(model‖teacher)? Say it first. Leave the smallest distance at "
+      "which a bell on a peak comes within 0.02 of its black line.",
+      kl_directions.last_good_peak))
 
 # %% [markdown]
-# <details><summary>One level deeper: which KL occurs where</summary>
+# <details><summary>What the task shows</summary>
 #
-# | what is trained | who draws | KL |
-# |---|---|---|
-# | pre-training, SFT, distillation (a small model copies a large one) on the large one's answers | data, teacher | forward |
-# | distillation on the small model's own answers | student | reverse, as a rule |
-# | the penalty that keeps RL near its first model, the reference | policy | reverse, KL(π‖π_ref) (05) |
-#
-# TRL's `GKDTrainer` has a knob for each: `lmbda` is the share of answers that the student writes,
-# `beta` goes from forward, 0, to reverse, 1.
+# ±2.8. A bell on a peak pays about log 2 at any distance. The middle pays more and more, as the
+# valley deepens: 0.42 at ±2.4, 0.61 at ±2.7. Peaks of width 1 must be nearly six widths apart
+# before "reverse picks" is true.
 # </details>
+#
+# <!-- cited: 2.8, 0.42, 2.4, 0.61, 2.7 -->
 
 # %%
-score("one_scalar_loss.6", "one_scalar_loss.7")
+score("one_scalar_loss.6", "one_scalar_loss.2", "one_scalar_loss.7")
 
 # %% [markdown]
 # ## Exercises
@@ -660,8 +755,36 @@ check.kl_divergence(my_kl)
 # <details><summary><b>What is the gradient of the loss with respect to the logits?</b></summary>
 #
 # Model minus data. For one gold token it is π minus one-hot, because softmax is the derivative of
-# log-sum-exp. It sums to 0, is bounded, and fades as the gold token becomes certain. RL has the
-# same vector for the drawn token, times its reward.
+# log-sum-exp. It sums to 0, each entry lies between −1 and 1, and it fades as the gold token
+# becomes certain. In RL the drawn token takes the gold one's place, and the vector is multiplied by
+# the reward of the whole answer, the same at every place.
+# </details>
+# <details><summary><b>A model trains on its own ungraded answers. What happens?</b></summary>
+#
+# On average the logits get no push, and yet single runs lose their variety. The mean push is data
+# minus model, and the model is the data. But each batch has its luck: on a toy of four answers,
+# luck chose a favourite, which had probability 0.85 after 1,000 steps. Not so at temperature 0.7:
+# such draws are sharper than the model, and push its favourite up. <!-- cited: 0.85, 0.7, 2.8 -->
+# </details>
+# <details><summary><b>Why is SFT plain backpropagation and RL not?</b></summary>
+#
+# In RL the parameters decide which answers are drawn. A draw is an integer: a small change of the
+# logits mostly leaves it, and its reward, as they were. The mean reward over all answers has a
+# slope, but they are too many to list. The log-derivative trick, ∂π = π ∂log π, makes that slope a
+# mean over draws: SFT, each answer weighted by its reward.
+# </details>
+# <details><summary><b>Is fine-tuning on your own right answers reinforcement learning?</b></summary>
+#
+# Its first step is. For rewards 0 and 1, on one prompt, the SFT gradient on them is the gradient of
+# log J, that is 1/J times that of J. If you go on with the same answers you copy an older model. If
+# you draw again after each step it is a policy gradient, REINFORCE (02). Over several prompts the
+# divisor decides between log J and J.
+# </details>
+# <details><summary><b>Why does diversity fall in RL?</b></summary>
+#
+# A reward for being right does not ask for it. Among equally right answers the more frequent one is
+# drawn more often and pushed more. Of two equally frequent ones the luck of the draws picks one: by
+# the exact gradient they would stay level. SFT on kept answers copies their shares.
 # </details>
 # <details><summary><b>How do cross-entropy, KL and maximum likelihood hang together?</b></summary>
 #
@@ -672,34 +795,9 @@ check.kl_divergence(my_kl)
 # <details><summary><b>Forward or reverse KL: what is the difference, and where does each occur?</b></summary>
 #
 # Who draws. Forward, KL(data‖model), is paid where the data are: SFT, distillation on a teacher's
-# text. Reverse, KL(model‖target), is paid where the model goes: the penalty in RLHF, distillation
-# on own text. A model that is too small covers under the first and picks under the second, if the
-# peaks are far apart.
-# </details>
-# <details><summary><b>Why is SFT plain backpropagation and RL not?</b></summary>
-#
-# In RL the parameters decide which answers are drawn. A draw is an integer, and the reward is flat
-# wherever it can be differentiated. The mean has a slope, but one term per possible answer. The
-# log-derivative trick, ∂π = π ∂log π, turns that sum into a mean over draws: SFT, each answer
-# weighted by its reward.
-# </details>
-# <details><summary><b>Is fine-tuning on your own right answers reinforcement learning?</b></summary>
-#
-# Its first step is. For rewards 0 and 1 the SFT gradient on them is the gradient of log J, that is
-# 1/J times that of J. If you go on with the same answers you copy an old model. If you draw again
-# after each step it is plain policy gradient, REINFORCE (02).
-# </details>
-# <details><summary><b>Why does diversity fall in RL?</b></summary>
-#
-# The reward does not ask for it. Among equally right answers the more frequent one is drawn more
-# often and pushed more, so it wins. Of two equally frequent ones luck picks: both at 0.15 at first,
-# eight own answers a step, and after 100 steps of `graded` the rarer one has 0.14 of the right
-# answers, not 0.5. SFT on kept answers copies their shares. <!-- cited: 0.15, 0.14, 0.5 -->
-# </details>
-# <details><summary><b>J or log J: does the factor matter?</b></summary>
-#
-# Not on one prompt: a learning rate absorbs it. In a batch every prompt has its own J, and log J
-# gives a hard prompt, with a small J, much more weight. MaxRL makes that choice (14).
+# text. Reverse, KL(model‖target), is paid where the model goes: the penalty in RLHF, most
+# distillation on own text. A model that is too small covers under the first and picks under the
+# second, if the peaks are far apart: two peaks of width 1 from about ±2.8 on.
 # </details>
 #
 # The sentences that one hears about KL, true or not, and the long tables:

@@ -9,10 +9,10 @@
 # %% [markdown]
 # # 04 · Importance sampling: how do you use a batch twice?
 #
-# **After this page** you can use an old batch for today's policy, tell from a log when that has
-# stopped working, and name the one line of PPO's gradient that is a choice.
+# **After this page** you can let an old batch speak for today's policy, choose among three ratios,
+# derive PPO's, and say what to log about it.
 #
-# 36 minutes · exercises 20 more · after 02 (REINFORCE), 03 (baselines)
+# 31 minutes, then 11 in a second sitting · exercises 20 more · after 02 (REINFORCE), 03 (baselines)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -28,24 +28,24 @@ from rlnb import check
 from rlnb.classroom.explorers import product_weight
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import importance_sampling as pictures
-from rlnb.classroom.pictures import pipeline
 from rlnb.shipped import data_folder
 from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
-# ## Written yesterday, used today
+# ## Can yesterday's answers tell what today's policy earns?
 #
-# Writing a batch of answers is expensive, and a gradient step is cheap. One would like to take a
-# second step on the same batch. But the first step has changed the policy.
+# Writing a batch of answers often costs more than a gradient step on it, so one would like a second
+# step. But the first step has changed the policy.
 #
-# Take one prompt with four possible answers. The old policy $\pi_\text{old}$ wrote the batch.
-# Today's policy $\pi$ gives the same answers other probabilities.
+# Take one prompt with four possible answers. The old policy $\pi_\text{old}$ wrote the batch. What
+# does today's policy $\pi$ earn?
 
 # %%
 old = torch.tensor([0.1, 0.4, 0.2, 0.3])     # wrote the batch
 new = torch.tensor([0.4, 0.1, 0.3, 0.2])     # today's policy
 R = torch.tensor([1.0, 0.0, 0.5, 0.0])       # reward of each answer
+w = new / old                                # a weight for each answer
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # draw(p): six batches of 4,000 answers · so_far(x): running means
@@ -62,67 +62,30 @@ def so_far(x):
 # %%
 y = draw(old)                                # (6, 4000)
 truth = (new @ R).item()
-pictures.running({"not weighted": so_far(R[y])}, truth, caption=(
+pictures.running({"not weighted": so_far(R[y]),
+                  "weighted": so_far(w[y] * R[y])}, truth, caption=(
     "Six batches of the old policy. Dashed: what today's policy earns."))
 
 # %% [markdown]
-# The mean settles at 0.20, which is what the *old* policy earns. Today's policy earns 0.55, the
-# dashed line. More old answers do not help. Can each reward be multiplied by some factor, so that
-# the mean comes out right?
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("importance_sampling.1",
-        "Which factor, for an answer y, makes the mean right?",
-        ["π(y)", "π(y) / π_old(y)", "π_old(y) / π(y)",
-         "no factor can: these are not π's answers"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, computed
-w = new / old                                # weight of each answer
-others = [(old @ (factor * R)).item() for factor in (new, old / new)]
-assert torch.isclose(old @ (w * R), new @ R)
-because = rf"""Today's policy writes the first answer {w[0]:.0f} times as
-often as the old one did. So each copy of it counts {w[0]:.0f} times. For
-any $f$ whose mean you want:
-
-$$\begin{{aligned}}
-\mathbb E_{{y\sim\pi}}[f(y)]&=\textstyle\sum_y\pi(y)\,f(y)
-&&\text{{what a mean is}}\\
-&=\textstyle\sum_y\pi_\text{{old}}(y)\,
-\dfrac{{\pi(y)}}{{\pi_\text{{old}}(y)}}\,f(y)
-&&\text{{times and divided by }}\pi_\text{{old}}(y)\\
-&=\mathbb E_{{y\sim\pi_\text{{old}}}}[w(y)\,f(y)],\quad w=\dfrac{{\pi}}
-{{\pi_\text{{old}}}}&&\text{{what a mean is, read backwards}}
-\end{{aligned}}$$"""
-both = {"not weighted": so_far(R[y]), "weighted": so_far(w[y] * R[y])}
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("importance_sampling.1", "π(y) / π_old(y)", because,
-       pictures.running(both, truth, caption=(
-           "The same six batches. Weighted, the mean goes to 0.55. "
-           "No new answer was written.")),
-       instead={
-           "π(y)": f"It leads to {others[0]:.2f}. It forgets that the "
-           "batch already holds y as often as π_old writes it.",
-           "π_old(y) / π(y)": f"It leads to {others[1]:.2f}. It is "
-           "upside down: what today's policy likes counts less.",
-           "no factor can: these are not π's answers":
-           "They are not π's answers. But π could have written each of "
-           "them.",
-       })
-
-# %% [markdown]
-# The factor $w$ is the **importance weight**. It works for any mean, so it also works for the mean
-# gradient $A\,\nabla\log\pi$. When does it fail? There are two ways.
-
-# %% [markdown]
-# ## An answer that the sampler cuts
+# Without weights the mean goes to 0.20, which is what the *old* policy earns. But today's policy
+# writes the first answer four times as often as the old one did. So count each copy of it four
+# times, and every answer $y$ likewise $w(y)=\pi(y)/\pi_\text{old}(y)$ times. The mean goes to the
+# right value, 0.55. Why this factor? For any $f$ whose mean you want:
 #
-# The first way: let the sampler cut unlikely answers, as top-p sampling does. It never writes our
-# first answer, and it writes the other three a little more often. Its batch is weighted as before,
-# with the sampler's probabilities as the old ones.
+# $$\begin{aligned}
+# \mathbb E_{y\sim\pi}[f(y)]&=\textstyle\sum_y\pi(y)\,f(y)&&\text{what a mean is}\\
+# &=\textstyle\sum_y\pi_\text{old}(y)\,\dfrac{\pi(y)}{\pi_\text{old}(y)}\,f(y)&&\text{times and divided by }\pi_\text{old}(y)\\
+# &=\mathbb E_{y\sim\pi_\text{old}}[w(y)\,f(y)],\quad w=\dfrac{\pi}{\pi_\text{old}}&&\text{what a mean is, read backwards}
+# \end{aligned}$$
+#
+# The factor $w$ is the **importance weight**. Its own mean is 1: put $f=1$.
+
+# %% [markdown]
+# ## What if the old policy cannot write an answer?
+#
+# The second line divides by $\pi_\text{old}(y)$. Let a sampler leave out the first answer, as top-p
+# sampling leaves out unlikely tokens, and write the others a little more often. Its batch is
+# weighted with the sampler's probabilities as the old ones.
 
 # %%
 cut = old * torch.tensor([0.0, 1.0, 1.0, 1.0])
@@ -131,12 +94,12 @@ cut = cut / cut.sum()                        # this sampler wrote the batch
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("importance_sampling.2", "Today's policy still earns 0.55. Each "
-        "reward in the new batch is multiplied by its weight. What does "
-        "the mean do?",
-        ["goes to 0.55, with more noise",
-         "goes to 0.25, as if scaled up to full size",
-         "goes to 0.15, with little noise",
-         "is nan: 0.4 is divided by 0"])
+        "reward in the new batch is multiplied by its weight. Where does "
+        "the mean go?",
+        ["0.55, with more noise than before",
+         "0.25, with less noise than before",
+         "0.15, with less noise than before",
+         "nowhere: 0.4 / 0 makes it nan"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
@@ -145,9 +108,9 @@ y_cut = draw(cut)
 covered = w_cut[y_cut].mean().item()
 missing = rf"""Only the third answer still pays: today's policy writes it
 with probability 0.3, and 0.3 · 0.5 = 0.15. The first answer would add 0.4,
-but it never comes up. No sample looks odd and nothing is noisy, so nobody
-is warned. What is lost is **support**: answers that $\pi$ can write and the
-sampler cannot. The mean of the weights shows it:
+but it is never drawn, and no single answer looks odd. What is missing
+is **support**: answers that $\pi$ can write and the sampler cannot. The
+mean weight shows it:
 
 $$\mathbb E_\text{{old}}[w]=\sum_{{y:\,\pi_\text{{old}}(y)>0}}
 \pi_\text{{old}}(y)\,\frac{{\pi(y)}}{{\pi_\text{{old}}(y)}}
@@ -160,198 +123,36 @@ two = {"weighted": so_far(w[y] * R[y]),
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("importance_sampling.2", "goes to 0.15, with little noise", missing,
+reveal("importance_sampling.2", "0.15, with less noise than before",
+       missing,
        pictures.running(two, truth, low=0.15, caption=(
            "Six batches each. The wrong mean, below, is the calm one.")),
        instead={
-           "goes to 0.55, with more noise":
+           "0.55, with more noise than before":
            "That needs the first answer at least now and then.",
-           "goes to 0.25, as if scaled up to full size":
-           "That is 0.15 divided by the mean weight. The plain mean does "
-           "not divide by it.",
-           "is nan: 0.4 is divided by 0":
+           "0.25, with less noise than before":
+           "That is 0.15 divided by the mean weight, 0.60. A mean divided "
+           "by the sum of the weights would go there (more below).",
+           "nowhere: 0.4 / 0 makes it nan":
            "Only answers that were drawn are divided, and the first never "
            "is.",
        })
 
 # %% [markdown]
-# **So log the mean weight before you trust any other mean.** If it is clearly below 1 in a large
-# batch of *short* answers, the sampler has cut something. (Long answers need another log: guess 3.)
+# So the weight is exact on average under two conditions: $\pi_\text{old}$ can write whatever $\pi$
+# can, and $\pi$ was fixed before the batch was drawn.
 #
-# <details><summary>One level deeper: when even this check is blind</summary>
+# ## Which ratio should a trainer use?
 #
-# * Many trainers recompute the old log-probabilities with the full softmax. Then the ratio of a
-#   policy that has not moved is 1 everywhere and the mean weight is 1, gap or no gap. The check
-#   needs the sampler's own probabilities, after truncation. Or sample at top-p 1.
-# * One may divide the weighted rewards by $\sum w$ instead of $n$ (*self-normalising*). Then the
-#   weights sum to 1 whatever was cut. The mean here is 0.25, option b, and the warning is gone.
-# * The statements page runs both.
-# </details>
-
-# %% [markdown]
-# ## How many samples are left?
+# Write $\rho_t$ for the ratio of token $t$: its probability today over its old one, given the
+# tokens before it. An answer's probability is the product over its tokens, so its weight is a
+# product as well: $w=\rho_1\rho_2\cdots\rho_T$.
 #
-# The second way: every answer is covered, but the weights differ, so a few answers count more than
-# the rest. How many answers is such a batch worth?
-#
-# Divide the weighted rewards by $\sum w$. How many *equally* weighted values would give a mean as
-# good? Let the values $f_i$ be independent of each other and of the weights, each with variance
-# $\sigma^2$.
-#
-# $$\begin{aligned}
-# \mathrm{Var}\Big[\frac{\sum_iw_if_i}{\sum_iw_i}\Big]&=\sigma^2\,\frac{\sum_iw_i^2}{(\sum_iw_i)^2}&&\text{variances of independent terms add}\\
-# \frac{\sigma^2}{m}&=\sigma^2\,\frac{\sum_iw_i^2}{(\sum_iw_i)^2}&&\text{a plain mean of }m\text{ values, asked to be as good}\\
-# m&=\frac{(\sum_iw_i)^2}{\sum_iw_i^2}=:\mathrm{ESS}&&\text{solved for }m
-# \end{aligned}$$
-#
-# This $m$ is the **effective sample size**, ESS. It is $n$ when all weights are equal, and 1 when
-# one sample has all the weight. The mean weight is 1, so in a very large batch
-# $\mathrm{ESS}\approx n/\mathbb E_\text{old}[w^2]=n/(1+\mathrm{Var}[w])$, the *large-batch
-# formula*.
-
-# %%
-def ess(w):
-    return w.sum()**2 / (w**2).sum()
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# our 1,000 answers, folded: the formula, and the two means exactly
-weight = new / old
-
-def variance(p, f):
-    return p @ f**2 - (p @ f)**2
-
-left = 1000 / (old @ weight**2)
-print(f"large-batch formula         {left:.0f} of 1,000")
-# divided by Σw, a large batch is off by the mean of w (R - 0.55)
-for name, b in ("n ", 0), ("Σw", 0.55):
-    worth = variance(new, R) / variance(old, weight * (R - b))
-    print(f"our rewards, divided by {name}  {1000 * worth:.0f}")
-
-# %% [markdown]
-# The formula's 453 is not true of our pictures. They divide by $n$, and there 1,000 old answers are
-# worth 122 fresh ones: when the weights of a batch happen to sum high, its mean is too high.
-# Dividing by $\sum w$ takes that part away. (So does a baseline near the mean, 03.)
-#
-# Look at what the formula asks for: the weights, and nothing else. **The ESS never sees the
-# rewards.** It is a warning light for the weights, not an error bar of your mean.
-
-# %% [markdown]
-# ## Many tokens
-#
-# What happens to the weights of a real answer, with $T$ tokens? Write $\rho_t$ for the ratio of
-# token $t$, today's probability over the old one. Probabilities of tokens multiply, so their ratios
-# multiply:
-#
-# $$w=\rho_1\rho_2\cdots\rho_T$$
-#
-# Take coins for tokens. Each ratio is 1.2 or 0.8, by the toss of a fair coin, so its mean is 1. The
-# tosses are independent, so the mean of $w$ is 1 as well.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("importance_sampling.3", "Take answers of 1,000 tokens. The mean "
-        "weight is 1. Half of the answers weigh less than ...?",
-        ["about 10⁻¹⁸", "about 10⁻⁹", "about 10⁻³", "about 1"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, computed
-lengths = torch.tensor([10, 50, 100, 200, 300, 500, 700, 1000])
-
-def mean_weight(T, batch, n=1000):
-    """Mean weight of n answers of T tokens, some of them up."""
-    g = torch.Generator().manual_seed(batch)
-    ups = torch.binomial(torch.full((n,), float(T)),
-                         torch.full((n,), 0.5), generator=g)
-    return (1.2**ups * 0.8**(T - ups)).mean()
-
-batches = torch.tensor([[mean_weight(int(T), k) for T in lengths]
-                        for k in range(8)])                  # (8, 8)
-median = (1.2 * 0.8) ** (lengths / 2)        # as many ups as downs
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("importance_sampling.3", "about 10⁻⁹",
-       "An up and a down multiply to 1.2 · 0.8 = 0.96, not to 1. Five "
-       f"hundred such pairs give {median[-1]:.1e}. **The mean over all "
-       "answers is still 1, but it is made of answers so rare that no "
-       "batch here contains one.** The batches' own means fall far below "
-       "1, and nothing was cut. So the mean weight is a check for short "
-       "answers. For long ones log the mean *token* ratio.",
-       pictures.batch_means(lengths.tolist(), batches, median.tolist()),
-       instead={
-           "about 10⁻¹⁸": "That takes 1,000 pairs. 1,000 tokens make 500.",
-           "about 10⁻³": "169 pairs bring the weight there. There are 500.",
-           "about 1": "Ups and downs cancel in a sum. In a product each "
-           "pair loses 4 %.",
-       })
-
-# %% [markdown]
-# The variance says the same. Write $\chi^2$ for the variance of *one* token's ratio, for the coins
-# $0.2^2=0.04$.
-#
-# $$\begin{aligned}
-# \mathbb E[w]&=\textstyle\prod_t\mathbb E[\rho_t]=1&&\text{the mean of a product of independent factors}\\
-# \mathbb E[w^2]&=\textstyle\prod_t\mathbb E[\rho_t^2]=(1+\chi^2)^T&&\text{the same for squares; }\mathbb E[\rho^2]=1+\chi^2\\
-# \mathrm{Var}[w]&=(1+\chi^2)^T-1&&\text{variance: mean square minus squared mean}
-# \end{aligned}$$
-
-# %% [markdown]
-# So 1,000 answers of $T$ tokens are worth $1000/1.04^T$, by the large-batch formula. Would a log
-# tell you?
-
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("importance_sampling.t1", product_weight.product_weight_explorer(),
-     ("A log reports an effective sample size of 60 of 1,000. What does "
-      "the formula leave: 60, 30 or 5? Say one. Then, at 1 ± 0.20, find "
-      "answers so long that a typical batch reports 50 to 70.",
-      product_weight.reports_sixty),
-     ("Now answers of 800 tokens or more. How far may a ratio move if the "
-      "formula is to leave half of the answers, 450 to 550: ± 0.1, ± 0.03 "
-      "or ± 0.003? Say one, then find it.",
-      product_weight.half_of_long_answers))
-
-# %% [markdown]
-# <details><summary>What the two tasks show</summary>
-#
-# * At 95 tokens a batch reports about 60, and the formula leaves 24. At 177 tokens it is 16 against
-#   less than one. Why? The formula divides by the mean of $w^2$, the blue hump. Most of that lies
-#   beyond the dashed line, where 1,000 answers have one, and a batch knows only the weights it
-#   holds. So a small ESS means trouble, and a large one is no all-clear.
-# * About ± 0.03: half is left when $T\chi^2$ is near $\ln2$. Ten times the tokens need a tenth of
-#   $\chi^2$, so the ± shrinks by $\sqrt{10}$ only.
-# </details>
-#
-# **What counts is the length times a token's variance.** How large is that in a real run? The small
-# transformer of this course writes 512 answers of some 28 tokens. Then it trains on, and after 1,
-# 2, 4 and 8 updates it scores the old answers again. (Twelve batches, three seeds: the middle one.)
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# the table, folded: weights of a recorded run
-found = json.loads((data_folder() / "runs/engine_gap.json").read_text())
-print("updates  effective share  as if 1 ± ...  share at 1,000 tokens")
-for k in "1248":
-    runs = [run for i in range(3) for run in found[f"lags, seed {i}"][k]]
-    run = sorted(runs, key=lambda run: run["effective share"])[6]
-    share, T = run["effective share"], run["tokens"] / run["answers"]
-    like = (share**(-1 / T) - 1)**0.5        # share = 1 / (1 + like²)^T
-    long = share**(1000 / T)
-    print(f"{k:>7}{100 * share:15.0f} %{like:15.3f}{100 * long:21.0f} %")
-
-# %% [markdown]
-# After one update the weights are as unequal as with coins of ± 0.03. With 28 tokens that does no
-# harm. With 1,000 it would cost half of the answers, and four updates nearly all. (The last column
-# is the formula, for independent tokens that move as far.)
-
-# %% [markdown]
-# ## Forty steps on one batch
-#
-# Which weight should a trainer use? A policy has three words, 0, 1 and 2, and draws each word given
-# the word before it. The reward is the share of 1s in the answer. It writes 64 answers of 64 words,
-# once. Then a trainer takes forty gradient steps on these 64 answers.
-#
-# There are three trainers. They differ in what stands in front of a word's $A\,\nabla\log\pi$:
-# nothing (ratios ignored), the ratio of that word alone, or the whole answer's $w$.
+# Now train. A policy has three words, 0, 1 and 2, and draws each word given the word before it. The
+# reward is the share of 1s. The policy writes 64 answers of 64 words, once, and takes forty
+# gradient steps on them. Three trainers differ in the number in front of a word's
+# $A\,\nabla\log\pi$: the **whole-answer ratio** $w$, the word's own $\rho_t$ (**one ratio per
+# token**), or 1 (**ratios ignored**).
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy, folded: gradient(..., rule, b)
@@ -361,13 +162,10 @@ def log_probability(z, y):
     return z.log_softmax(-1)[before, y]
 
 rules = {                                    # weights from log rho, (n, T)
-    "ratios ignored": torch.ones_like,
-    "one ratio per token": torch.exp,
     "whole-answer ratio": lambda x: x.sum(1, True).exp(),
-    "whole answer, divided by Σw":
-    lambda x: len(x) * x.sum(1, True).softmax(0),
-    "whole answer, capped at 2":
-    lambda x: x.sum(1, True).exp().clamp(max=2.0)}
+    "one ratio per token": torch.exp,
+    "ratios ignored": torch.ones_like}
+WHOLE, TOKEN, NONE = rules
 
 def gradient(z, z_old, y, rule, b):
     """Mean over the answers y of weight x (R - b) x grad log pi."""
@@ -380,12 +178,12 @@ def gradient(z, z_old, y, rule, b):
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("importance_sampling.4", "Who has earned most after forty steps, "
-        "and who least? (Mean of 20 policies, a batch each.)", [
-            "per token, ignored, whole answer: better none than all",
-            "per token, whole answer, ignored: any ratio beats none",
-            "whole answer, per token, ignored: exact comes first",
-            "ignored, per token, whole answer: no ratio, no noise"])
+predict("importance_sampling.4", "Who earns most after forty steps, and "
+        "who least? (Mean of 20 policies, each with a batch of its own.)",
+        ["whole answer, then per token, then ignored",
+         "per token, then whole answer, then ignored",
+         "ignored, then per token, then whole answer",
+         "per token, then ignored, then whole answer"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, part 1: 20 policies, what they earn and write
@@ -412,110 +210,172 @@ def written(z, seed, n=64, T=64):
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, part 2: forty steps for each rule and policy
-seen = [written(z, i) for i, z in enumerate(policies)]
-shares = torch.stack([(y == 1).double().mean(1) for y in seen])
-path = {rule: torch.zeros(20, 41, 3, 3) for rule in rules}
-for rule in rules:
+def forty_steps(rule, batch):
+    """Policies after 0 to 40 steps; batch(i, k, z): answers, author."""
+    found = torch.zeros(20, 41, 3, 3)
     for i, z in enumerate(policies):
         for k in range(40):
-            path[rule][i, k] = z
-            z = z + gradient(z, policies[i], seen[i], rule,
-                             shares[i].mean())
-        path[rule][i, 40] = z
-climbed = {rule: earned(path[rule]) for rule in rules}   # (20, 41) each
+            found[i, k] = z
+            y, author = batch(i, k, z)
+            b = (y == 1).double().mean()     # what they earn on average
+            z = z + gradient(z, author, y, rule, b)
+        found[i, 40] = z
+    return found
 
+seen = [written(z, i) for i, z in enumerate(policies)]
+path = {rule: forty_steps(rule, lambda i, k, z: (seen[i], policies[i]))
+        for rule in (WHOLE, TOKEN, NONE)}
+climbed = {rule: earned(path[rule]) for rule in path}    # (20, 41) each
+FRESH = "new answers at each step"
+fresh = earned(forty_steps(
+    NONE, lambda i, k, z: (written(z, 5000 + 100 * i + k), z)))
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, part 3: a control, no old answer is used twice
+other = {rule: earned(forty_steps(rule, lambda i, k, z: (
+    written(policies[i], 1000 + 100 * i + k), policies[i])))[:, -1]
+    for rule in (TOKEN, NONE, WHOLE)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, part 4: what is told
+answer, token, plain = (ends[:, -1] for ends in climbed.values())
+assert (answer < torch.minimum(plain, token)).sum() == 17
+ahead = token - plain                        # policy by policy
+behind = plain - answer
+
+def give_or_take(x):
+    """Mean, with two standard errors."""
+    return f"{x.mean():.2f} ± {2 * x.std() / len(x)**0.5:.2f}"
+
+told = f"""They end at {token.mean():.2f}, {plain.mean():.2f} and
+{answer.mean():.2f}. One ratio per token is ahead of no ratio on
+{(ahead > 0).sum()} of the 20 policies (by {give_or_take(ahead)} on
+average, two standard errors); the whole-answer ratio is behind it (by
+{give_or_take(behind)}).
+
+Is the reuse to blame? No: with 64 *other* answers of the old policy at
+each step, none used twice, the ends are {other[TOKEN].mean():.2f},
+{other[NONE].mean():.2f} and {other[WHOLE].mean():.2f}."""
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("importance_sampling.4",
+       "per token, then ignored, then whole answer",
+       told,
+       pictures.climbs(
+           {FRESH: fresh, TOKEN: climbed[TOKEN], NONE: climbed[NONE],
+            WHOLE: climbed[WHOLE]}, against=NONE, caption=(
+               "Left: mean of 20 policies; learning rate 1; grey: new "
+               "answers of the present policy. Right: what each of the 20 "
+               "ended with, compared with ratios ignored.")),
+       instead={
+           "whole answer, then per token, then ignored":
+           "The exact weight comes last. Exact on average says little "
+           "about one batch.",
+           "per token, then whole answer, then ignored":
+           "In one batch $w$ does worse than no ratio at all. The next "
+           "sections show why.",
+           "ignored, then per token, then whole answer":
+           "Ignoring comes second. Its gradient is wrong even on average: "
+           "a later picture measures how wrong.",
+       })
+
+# %% [markdown]
+# ## What happens to the weight of a long answer?
+#
+# Take coins for words. The old policy writes heads or tails with probability 0.5 each. Today's
+# policy writes heads with 0.6, tails with 0.4. So $\rho_t$ is 1.2 or 0.8. An answer is $T$ tosses.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("importance_sampling.3", "The old policy writes answers of 1,000 "
+        "tosses. Their mean weight is 1. Half of them weigh less "
+        "than ...?",
+        ["about 10⁻¹⁸", "about 10⁻⁹", "about 10⁻³", "about 1"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+lengths = torch.tensor([10, 50, 100, 200, 300, 500, 700, 1000])
+
+def tossed(T, batch, n=1000):
+    """How many heads n answers of T tosses have."""
+    g = torch.Generator().manual_seed(batch)
+    return torch.binomial(torch.full((n,), float(T)),
+                          torch.full((n,), 0.5), generator=g)
+
+def weights(heads, T):
+    return 1.2**heads * 0.8**(T - heads)
+
+batches = torch.tensor([[weights(tossed(int(T), k), T).mean()
+                         for T in lengths] for k in range(8)])   # (8, 8)
+median = weights(lengths / 2, lengths)       # as many heads as tails
+tokens = [1.2 * x + 0.8 * (1 - x) for x in (
+    tossed(1000, k).mean() / 1000 for k in range(8))]    # mean ratios
+assert batches[:, -1].max() < 0.15
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("importance_sampling.3", "about 10⁻⁹",
+       "A head and a tail multiply to 1.2 · 0.8 = 0.96, not to 1. Five "
+       f"hundred such pairs give {median[-1]:.1e}. **The mean over all "
+       "answers is still 1, but nearly all of it comes from answers so "
+       "rare that none of these eight batches contains one.** So the mean "
+       "weight of a batch falls far below 1, although nothing was cut. To "
+       "look for a gap in the support of long answers, take the mean "
+       f"*token* ratio: here {min(tokens):.4f} to {max(tokens):.4f}.",
+       pictures.batch_means(lengths.tolist(), batches, median.tolist()),
+       instead={
+           "about 10⁻¹⁸": "That takes 1,000 pairs. 1,000 tosses make 500.",
+           "about 10⁻³": "169 pairs bring the weight there. There are 500.",
+           "about 1": "Heads and tails cancel in a sum. In a product each "
+           "pair loses 4 %.",
+       })
+
+# %% [markdown]
+# How fast do the weights become unequal? Write $\chi^2$ for the variance of *one* ratio $\rho_t$,
+# for the coins $0.2^2=0.04$. For independent tokens the mean of a product is the product of the
+# means:
+#
+# $$\mathbb E[w^2]=\textstyle\prod_t\mathbb E[\rho_t^2]=(1+\chi^2)^T,\qquad\mathrm{Var}[w]=(1+\chi^2)^T-1$$
+#
+# ## What does one ratio per token compute?
+#
+# The trainer that won the race, with one ratio per token, is PPO's and GRPO's without their clip
+# (06). To derive its gradient, let $A$ be the advantage of the answer, and $\pi(y_t)$ the
+# probability of token $t$ given all before it.
+#
+# $$\begin{aligned}
+# \nabla J&=\mathbb E_{\pi}\Big[A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{log trick (02), baseline (03)}\\
+# &=\mathbb E_\text{old}\Big[w\,A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{importance weight of the answer}\\
+# &=\mathbb E_\text{old}\Big[\textstyle\sum_t(\rho_1\cdots\rho_{t-1})\;\rho_t\;(\rho_{t+1}\cdots\rho_T)\,A\,\nabla\log\pi(y_t)\Big]&&\text{the product, sorted around token }t\\
+# &\approx\mathbb E_\text{old}\Big[\textstyle\sum_t\rho_t\,A\,\nabla\log\pi(y_t)\Big]&&\textbf{a choice: each token keeps only its own ratio}
+# \end{aligned}$$
+#
+# Every line but the last is exact. **In the last, each token is judged as if today's policy chose
+# it, and the old policy everything before and after it.** So it is wrong by as much as those others
+# have moved. What does that cost, and what does the exact weight $w$ cost in one batch? Follow the
+# per-token trainer, and take each rule's angle to the true gradient. At 0° it is right; beyond 90°
+# a step leads back.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("importance_sampling.9", "After five steps, in a batch of 64: by "
+        "what angle does the whole-answer ratio miss the true gradient?",
+        ["about 20°, as with one ratio per token",
+         "about 45°, halfway between right and useless",
+         "about 80°, so nearly no help at all",
+         "more than 90°, so it leads back"])
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy's ratios, folded
 def log_ratios(rule, k):
     """Of the words of each policy's batch after k steps, (20, 64, 64)."""
     return torch.stack([log_probability(path[rule][i, k], seen[i])
                         - log_probability(policies[i], seen[i])
                         for i in range(20)])
 
-def heaviest(rule, k):
-    """Percent of the weight on the heaviest of 64 answers, typically."""
-    x = log_ratios(rule, k).sum(2).softmax(1)
-    return 100 * x.max(1).values.quantile(0.5)
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, part 3: what is told
-plain, token, answer, normal, capped = (
-    climbed[rule][:, -1] for rule in rules)
-assert (answer < torch.minimum(plain, token)).sum() == 17
-assert (token > plain).sum() == 15
-assert torch.maximum(normal, capped).lt(torch.minimum(plain, token)).all()
-best = shares.max(1).values.mean()           # of a batch's 64 answers
-product, normed = list(rules)[2:4]
-stuck = (log_ratios(product, 40).sum(2).exp().mean(1) < 0.01).sum()
-first = log_ratios(normed, 40).sum(2).argmax(1)
-copied = shares.gather(1, first[:, None])[:, 0]      # the heaviest's
-assert (normal - copied).abs().quantile(0.5) < 0.01
-CAPTION = ("Mean of 20 policies, one batch of 64 answers each; learning "
-           "rate 1. Bars: two standard errors.")
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("importance_sampling.4",
-       "per token, ignored, whole answer: better none than all",
-       f"{token.mean():.2f}, {plain.mean():.2f} and {answer.mean():.2f}. "
-       "After five steps the heaviest of the 64 answers typically has "
-       f"{heaviest(product, 5):.0f} % of the weight. Then a step goes too "
-       f"far, and with {stuck} of the 20 policies the mean weight ends "
-       "below 0.01: the trainer hardly moves any more.\n\n"
-       "Are only the steps too small? Divide by Σw, and they keep their "
-       f"size. It ends at {normal.mean():.2f}: one answer has "
-       f"{heaviest(normed, 40):.0f} % of the weight, and the policy copies "
-       f"it. (The best of 64 earns {best:.2f}.) Cap each weight at 2, and "
-       f"none dominates. It ends at {capped.mean():.2f}: an answer that "
-       "should count a hundred times counts twice. The mean is wrong.",
-       pictures.climbs(climbed, best, caption=CAPTION), instead={
-           "whole answer, per token, ignored: exact comes first":
-           "It is exact on average. It has one batch of 64 answers, and "
-           "the weights are products of 64 ratios.",
-           "per token, whole answer, ignored: any ratio beats none":
-           "A ratio helps only if its noise is small.",
-           "ignored, per token, whole answer: no ratio, no noise":
-           "No noise, but a wrong mean, more wrong with every step.",
-       })
-
-# %% [markdown]
-# <details><summary>One level deeper: noise or bias?</summary>
-#
-# * Give the trainers 512 answers instead of 64. With the cap the run ends at 0.44 again: more
-#   answers do not remove a bias. Divided by $\sum w$ it ends at 0.52. That was noise, and it still
-#   copies: the best of 512 answers earns 0.54.
-# * On the coins the bias of a cap can be counted. Of the mean weight, 1, a cap of 2 keeps 0.85 at
-#   20 tokens, 0.43 at 100 and 0.002 at 1,000. So caps are used
-#   where weights are near 1 anyway, one token at a time (19).
-# * How sure is the order? The whole-answer ratio is last of the three with 17 of the 20 policies,
-#   one ratio per token is ahead of none with 15. With a third of the learning rate and three times
-#   the steps the first two earn the same, and the whole-answer ratio is last with all 20.
-#   <!-- cited: 0.44, 0.52, 0.54, 0.85, 0.43, 0.002 -->
-# </details>
-
-# %% [markdown]
-# ## One ratio per token
-#
-# The winner is the rule of PPO and GRPO, and it is not the exact weight. Where does it come from?
-# $A$ is the advantage of the answer, and $\pi(y_t)$ is short for the probability of token $t$ given
-# everything before it.
-#
-# $$\begin{aligned}
-# \nabla J&=\mathbb E_{\pi}\Big[A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{log trick (02), baseline (03)}\\
-# &=\mathbb E_\text{old}\Big[w\,A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{importance weight of the answer (guess 1)}\\
-# &=\mathbb E_\text{old}\Big[\textstyle\sum_t(\rho_1\cdots\rho_{t-1})\;\rho_t\;(\rho_{t+1}\cdots\rho_T)\,A\,\nabla\log\pi(y_t)\Big]&&\text{the product, sorted around token }t\\
-# &\approx\mathbb E_\text{old}\Big[\textstyle\sum_t\rho_t\,A\,\nabla\log\pi(y_t)\Big]&&\textbf{a choice: each token keeps only its own ratio}
-# \end{aligned}$$
-#
-# Every line but the last is exact. And what does the last one compute? The batch holds the old
-# policy's tokens, and $\rho_t$ turns one of them into today's. **So each token is judged as if
-# today's policy chose it, and the old policy everything before and after it.** At the old policy
-# that is exact. The further the other tokens have moved, the less it is true.
-#
-# What does that buy? Weights that stay alike, however long the answer. And what does it cost?
-# Compare its gradient with the true one: over all answers that the old policy can write, and in a
-# fresh batch of 64.
-
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# the price, folded, part 1: the token rule over all old answers
+# the price, folded, part 1: one ratio per token over all old answers
 def over_all(z, z_old, T=64):
     """Mean over all old answers of the sum of rho_t R grad log pi."""
     z = z.clone().requires_grad_()
@@ -538,89 +398,100 @@ for z in policies:                           # exact at the old policy
     assert torch.allclose(over_all(z, z), true_gradient(z))
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# the price, folded, part 2: along the way of the per-token trainer
-by_token, by_answer = list(rules)[1:3]
-steps = [0, 1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40]
-bias, cosine = torch.zeros(2, 20, len(steps))
-batch_of = torch.zeros(2, 20, 4, len(steps))     # rule, policy, batch
-for i, z_old in enumerate(policies):
-    fresh = [written(z_old, 100 + 4 * i + j) for j in range(4)]
-    for k, step in enumerate(steps):
-        z = path[by_token][i, step]
-        right, got = true_gradient(z), over_all(z, z_old)
-        bias[i, k] = (got - right).norm() / right.norm()
-        cosine[i, k] = (got * right).sum() / got.norm() / right.norm()
-        for j, ys in enumerate(fresh):
-            for r, rule in enumerate((by_token, by_answer)):
-                miss = gradient(z, z_old, ys, rule, earned(z_old)) - right
-                batch_of[r, i, j, k] = miss.norm() / right.norm()
-moved = [(log_ratios(by_token, k).exp() - 1).abs().mean().item()
-         for k in steps]
+# the price, folded, part 2: no ratio over all old answers
+def over_all_ignored(z, z_old, T=64):
+    """Mean over all old answers of (R - b) grad log pi, b their mean R."""
+    z = z.clone().requires_grad_()
+    old, log_pi, one = z_old.softmax(-1), z.log_softmax(-1), torch.eye(3)[1]
+    # by last word: chance, and means of 1s so far, log pi, and both
+    chance, ones = torch.eye(3)[0], torch.zeros(3)
+    logs, both = torch.zeros(3), torch.zeros(3)
+    for _ in range(T):
+        logs, both = (
+            logs @ old + chance @ (old * log_pi),
+            both @ old + ones @ (old * log_pi))
+        chance, ones = chance @ old, ones @ old
+        ones, both = ones + one * chance, both + one * logs
+    total = both.sum() / T - earned(z_old, T) * logs.sum()
+    return torch.autograd.grad(total, z)[0]
 
-def typical_ess(log_w):                      # of each row
-    return (1 / log_w.softmax(1).square().sum(1)).quantile(0.5)
+for z in policies:
+    assert torch.allclose(over_all_ignored(z, z), true_gradient(z))
 
-# %% jupyter={"source_hidden": true}
-# what is bought, and the picture of the price
-x = log_ratios(by_token, 5)                  # after five steps
-print("after 5 steps, effective: "
-      f"{typical_ess(x.sum(2)):.0f} of 64 answers, "
-      f"{typical_ess(x.flatten(1)):,.0f} of {64 * 64:,} words")
-print("after 40 steps, the token rule over all answers and the true "
-      f"gradient: cosine {cosine[:, -1].quantile(0.5):.2f}")
-pictures.missed(steps, moved, {
-    by_token: (bias, batch_of[0].flatten(0, 1)),
-    by_answer: (0 * bias, batch_of[1].flatten(0, 1))}, caption=(
-    "Medians over 20 policies, at the places that the per-token trainer "
-    "passes. A gradient of 0 would be off by 100 %."))
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the price, folded, part 3: along the way of the per-token trainer
+def angle(got, right):
+    cosine = (got * right).sum() / got.norm() / right.norm()
+    return cosine.clamp(-1, 1).acos().rad2deg()
+
+def in_batches(rule, k, batches=4, n=64):
+    """Angles in fresh batches of the old policy, (20 * batches,)."""
+    return torch.stack([
+        angle(gradient(path[TOKEN][i, k], old, written(
+            old, 100 + 4 * i + j, n), rule, earned(old)),
+            true_gradient(path[TOKEN][i, k]))
+        for i, old in enumerate(policies) for j in range(batches)])
+
+steps = range(11)
+mean = {rule: torch.stack([torch.stack([
+    angle(over(path[TOKEN][i, k], policies[i]),
+          true_gradient(path[TOKEN][i, k])) for i in range(20)])
+    for k in steps], 1) for rule, over in (
+        (NONE, over_all_ignored), (TOKEN, over_all))}
+mean[WHOLE] = torch.zeros(20, 11)            # exact: the second line
+batch64 = {rule: torch.stack([in_batches(rule, k) for k in steps], 1)
+           for rule in (WHOLE, NONE, TOKEN)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+middle = {k: v.quantile(0.5, dim=0) for k, v in mean.items()}
+noisy = {k: v.quantile(0.5, dim=0) for k, v in batch64.items()}
+best_seen = torch.stack([(y == 1).double().mean(1).max() for y in seen])
+assert (noisy[WHOLE][5:] > 90).all()
+assert abs(earned(path[TOKEN][:, 5]).mean() - best_seen.mean()) < 0.01
+far = (log_ratios(TOKEN, 5).exp() - 1).abs().mean()
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("importance_sampling.9", "more than 90°, so it leads back",
+       f"It is {noisy[WHOLE][5]:.0f}° off (one ratio per token: "
+       f"{noisy[TOKEN][5]:.0f}°). A few answers have nearly all of $w$, so "
+       "a step makes just these likelier. By then today's policy earns as "
+       "much as the best of its 64 old answers, and copying them leads "
+       "back.",
+       pictures.turned(steps, mean, batch64, caption=(
+           "Medians over 20 policies; lower is better. This toy moves "
+           f"fast: after 5 steps a word's ratio is on average {far:.2f} "
+           "away from 1.")),
+       instead={
+           "about 20°, as with one ratio per token":
+           "So it is with one ratio per token. A product of 64 of them is "
+           "far noisier.",
+           "about 45°, halfway between right and useless":
+           "It was there after three steps, and went on.",
+           "about 80°, so nearly no help at all":
+           "Noise alone would end near 90°. Copying goes beyond.",
+       })
 
 # %% [markdown]
-# After five steps one ratio per token is off by a third, whatever the batch size. That is its
-# price, and a batch of 64 is hardly worse. The exact weight is right on average, but in a batch it
-# is off by more than the whole gradient. **A steady bias beats an exact mean that no batch shows.**
+# The left panel is the other side. Averaged over all answers that the old policy can write, $w$ is
+# exact, and one ratio per token is 27° off after ten steps. Without a ratio it is 52°: a word then
+# counts as often as the *old* policy wrote it, so one that has become rare is still pushed down at
+# full strength.
 #
-# But the price grows with the move. After forty steps the error is nearly as large as the gradient,
-# and only the direction is still roughly right. So the policy must stay near: page 05 measures how
-# far it has gone, and PPO (06) holds it back.
+# Both errors grow as the policy moves. So it must stay near the old one: page 05 measures how far
+# it has gone, and PPO (06) holds it back.
 #
-# <details><summary>One level deeper: which of the two dropped factors matters?</summary>
+# <details><summary>One level deeper: can a part of the dropped ratios be kept?</summary>
 #
-# The factors after token $t$ turn the old policy's continuations into today's. If $A$ were the
-# exact advantage of token $t$ under today's policy, they would average out and only the prefix
-# would be missing. TRPO's bound ([arXiv 1502.05477](https://arxiv.org/abs/1502.05477)) is about
-# that prefix: the states are the old policy's.
-#
-# With a reward $r_t$ per token part of it is free: given the tokens so far, the later ratios
-# average to 1, so $r_t$ needs $\rho_1\cdots\rho_t$ only (**per-decision** importance sampling,
-# exact). With one reward at the end nothing drops out.
-#
-# There is another choice. Take the geometric mean of the ratios: length is out of it, and it is no
-# importance weight any more (13, GSPO).
+# With a reward $r_t$ at each token, yes: given the tokens so far, the later ratios average to 1, so
+# $r_t$ needs $\rho_1\cdots\rho_t$ only (exact). With one reward at the end nothing drops out.
 # </details>
 
 # %% [markdown]
-# ## In code
+# ## Which loss has this gradient?
 #
-# Take both rules on the running group. Two answers are right and
-# two are wrong, so with the mean as baseline $A=\pm\frac12$.
-
-# %%
-batch = running_group()
-rho = (batch.logprobs - batch.old_logprobs).exp().detach()      # (4, 6)
-A = (batch.rewards - batch.rewards.mean())[:, None].expand_as(rho)
-whole = rho.where(batch.mask, 1.0).prod(1, keepdim=True)
-
-# %% jupyter={"source_hidden": true}
-# the picture: weight times A
-pictures.pushes(batch, {"whole-answer ratio": whole * A,
-                        "one ratio per token": rho * A}, caption=(
-    "The push on each token is its weight times A. One token of answer 1 "
-    "has ratio 6. On the left it lifts all five tokens, on the right one."))
-
-# %% [markdown]
-# A trainer wants a loss whose gradient is the right-hand picture. The old policy is a constant, so
-# $\rho=e^{\log\pi-\log\pi_\text{old}}$ has the slope $\nabla\rho=\rho\,\nabla\log\pi$. The loss
-# is minus $\rho_tA$, summed over the tokens of an answer and averaged over the answers.
+# The loss is minus $\rho_tA$, summed over the tokens of an answer and averaged over the answers.
 
 # %%
 def reuse_loss(logprobs, old_logprobs, A, mask):
@@ -633,14 +504,17 @@ def reuse_loss(logprobs, old_logprobs, A, mask):
 # your guess
 predict("importance_sampling.5", "Here is a bug. Before each step the "
         "trainer recomputes `old_logprobs` from the present policy, under "
-        "`torch.no_grad()`, so every ratio is 1. What is its gradient on "
-        "the reused batch?", [
-            "0: a constant has no slope", "right: the ratios cancel",
-            "right in direction, too short",
-            "REINFORCE's, with no correction"])
+        "`torch.no_grad()`. What is its gradient on the reused batch?", [
+            "that of REINFORCE, uncorrected", "0, that of a constant",
+            "the right one, as the ratios cancel",
+            "the right one, but too short"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
+batch = running_group()
+rho = (batch.logprobs - batch.old_logprobs).exp().detach()      # (4, 6)
+A = (batch.rewards - batch.rewards.mean())[:, None].expand_as(rho)
+
 def push(old_logprobs):
     loss = reuse_loss(batch.logprobs, old_logprobs, A, batch.mask)
     slope, = torch.autograd.grad(loss, batch.logprobs, retain_graph=True)
@@ -648,41 +522,41 @@ def push(old_logprobs):
 
 assert torch.allclose(push(batch.old_logprobs), rho * A * batch.mask)
 assert torch.allclose(push(batch.logprobs.detach()), A * batch.mask)
-reveal("importance_sampling.5", "REINFORCE's, with no correction",
-       "The value of ρ is 1 and its slope is ∇log π. On the first step "
-       "that is right, because the policy has not moved. From the second "
-       "step on the correction is missing and nothing crashes. The log "
-       "shows it: the ratio is exactly 1 at every step. (Without no_grad "
-       "the slopes would cancel, and the gradient would be 0.)",
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("importance_sampling.5", "that of REINFORCE, uncorrected",
+       "Now every ratio is 1. But its slope is not 0: $\\nabla\\rho="
+       "\\rho\\,\\nabla\\log\\pi$, as only the numerator depends on the "
+       "policy. So the push is $A\\,\\nabla\\log\\pi$. On the first step "
+       "that is right. From the second step on the correction is missing "
+       "and nothing crashes. The log shows it: the ratio is exactly 1 at "
+       "every step.",
        instead={
-           "0: a constant has no slope": "Only the denominator is "
+           "0, that of a constant": "Only the denominator is "
            "constant. The numerator still depends on the policy.",
-           "right: the ratios cancel": "They are 1 by mistake. The policy "
-           "has moved since the batch was written.",
-           "right in direction, too short": "Tokens whose ratio should be "
+           "the right one, as the ratios cancel": "They are 1 by mistake. "
+           "The policy has moved since the batch was written.",
+           "the right one, but too short": "Tokens whose ratio should be "
            "3 and 0.3 are pushed alike.",
        })
 
 # %% [markdown]
-# **When does a trainer need a ratio?**
+# ## When does a trainer need a ratio?
 #
-# | the step | the ratio |
+# Whenever another policy wrote the answers than the one that is trained.
+#
+# | the step | are all ratios 1? |
 # |---|---|
-# | first step on fresh answers | not needed, every $\rho_t$ is 1 |
-# | second step on the same answers | needed |
-# | second minibatch of a fresh batch | needed: the first one has moved the policy |
-# | answers some updates old (*asynchronous* training) | needed on the first step too |
-# | answers of a fast inference engine | needed if its probabilities differ from the trainer's |
+# | first on fresh answers | yes, none is needed |
+# | second on the same answers | no |
+# | second minibatch of a fresh batch | no: the first has moved the policy |
+# | answers some updates old (*asynchronous*) | no, from the first step on |
+# | answers of an inference engine | only if its probabilities are the trainer's |
 #
-# The last row is common: the engine has the same parameters, but other kernels or another
-# precision. $\pi_\text{old}$ is the policy that *wrote* the answers, so keep the engine's
-# log-probabilities. Log the mean token ratio, which is near 1 over many tokens, and the largest
-# one.
-# %% jupyter={"source_hidden": true}
-# the pipeline
-pipeline.pipeline("ratio", again=True, caption=(
-    "This page is the highlighted box: what makes a second step on the "
-    "same answers nearly right."))
+# An engine has the trainer's parameters, but often other kernels, precision, or a top-p. So keep
+# its log-probabilities: $\pi_\text{old}$ is the policy that *wrote* the answers. If the trainer
+# scores them anew instead, the ratio starts at 1 and hides the difference.
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -690,15 +564,123 @@ pipeline.pipeline("ratio", again=True, caption=(
 # %% [markdown] tags=["card"]
 # | importance sampling | |
 # |---|---|
-# | sentence | weight each old sample by new probability over old: exact wherever old covers new, useless where a few samples get all the weight, as long answers do |
-# | formula | $\mathbb E_\pi[f]=\mathbb E_\text{old}[wf]$, $w=\prod_t\rho_t$; $\mathrm{ESS}=(\sum w)^2/\sum w^2$; $\mathrm{Var}\,w=(1+\chi^2)^T-1$ with $\chi^2=\mathrm{Var}\,\rho_t$ |
-# | the choice | $\rho_t$ per token instead of the product |
-# | picture | three humps that part: what a batch holds, what the mean of $w$ is made of, and that of $w^2$ |
-# | numbers | a gap in the support: 0.15 for 0.55 · a batch reports an ESS of 60 where the formula leaves 24 · 1,000 tokens: mean weight 1, median 10⁻⁹ · one batch used forty times: per token 0.82, ignored 0.72, whole answer 0.55 |
-# | since REINFORCE | each token's term: from $A\log\pi$ to $\rho A$, with $\log\pi_\text{old}$ kept from when the batch was written |
+# | sentence | weight each old answer by new probability over old: exact on average where old covers new, useless where a few answers have all the weight, as with long ones |
+# | formula | $\mathbb E_\pi[f]=\mathbb E_\text{old}[wf]$, $w=\prod_t\rho_t$; $\mathrm{Var}\,w=(1+\chi^2)^T-1$ for independent tokens, $\chi^2=\mathrm{Var}\,\rho_t$ |
+# | the choice | $\rho_t$ per token instead of the product: a bias that grows with the move, for much less noise |
+# | picture | in one batch the angle of $w$ passes 90° |
+# | numbers | a gap in the support: 0.15 for 0.55 · 1,000 tosses: mean weight 1, median 10⁻⁹ · one batch, forty steps: per token 0.82, ignored 0.72, whole answer 0.55 |
+# | since REINFORCE | each token's term: from $A\log\pi$ to $\rho A$, with $\log\pi_\text{old}$ kept from the writing |
 
 # %%
-score(*(f"importance_sampling.{k}" for k in range(1, 6)))
+score(*(f"importance_sampling.{k}" for k in (2, 4, 3, 9, 5)))
+
+# %% [markdown]
+# ## Second sitting: how many answers still count, and what do you plot?
+#
+# A batch with unequal weights is worth fewer answers than it has. How many, and does the log know?
+#
+# ### What does an effective sample size say?
+#
+# It belongs to the weighted mean that is divided by $\sum w$, the
+# sum of the weights, instead of $n$ (**self-normalised**; a small bias, often much less noise). The
+# **effective sample size**, ESS, is $n$ when all weights are equal, and 1 when one answer has all
+# the weight:
+
+# %%
+def ess(w):
+    return w.sum()**2 / (w**2).sum()
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy's weights, folded
+def heaviest(rule, k):
+    """Percent of the weight on the heaviest of 64 answers, typically."""
+    x = log_ratios(rule, k).sum(2).softmax(1)
+    return 100 * x.max(1).values.quantile(0.5)
+
+def typical_ess(rule, k):
+    return torch.stack([ess(one.softmax(0)) for one in log_ratios(
+        rule, k).sum(2)]).quantile(0.5)
+
+print("whole-answer trainer after 5 steps, median of 20 policies:")
+print(f"  the heaviest of 64 answers has {heaviest(WHOLE, 5):.0f} % of the "
+      f"weight, ESS {typical_ess(WHOLE, 5):.1f}")
+
+# %% [markdown]
+# So half of the weight is soon on one answer. Can you trust an ESS that a log reports? Test it on
+# the coins, with the share of heads as reward: draw many batches, and see by how much their
+# self-normalised mean misses 0.6. *Measured* is how many fresh answers of today's policy give a
+# plain mean that misses by as much.
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("importance_sampling.t1", product_weight.product_weight_explorer(),
+     ("Ratios 1 ± 0.20. Find answers so long that a typical batch of 1,000 "
+      "reports an ESS of 50 to 70. Say first what will be measured: 60, 40 "
+      "or 15?", product_weight.reports_sixty),
+     ("Now answers of 850 tosses or more, about ten times as long. By what "
+      "factor must the ± shrink to bring the report back to 50 to 70: by "
+      "10, by 3 or by 2? Say why, then find it.",
+      product_weight.sixty_of_long_answers))
+
+# %% [markdown]
+# <details><summary>What the two tasks show</summary>
+#
+# * About 15. The ESS knows only the answers that were drawn, and the heaviest are rare: a batch has
+#   about one beyond the dashed line, where most of the mean of $w^2$ lies. And it takes rewards to
+#   be unrelated to the weights; here the heaviest answers have the most heads. **A small ESS is an
+#   alarm. A large one is no all-clear.**
+# * By about 3. What counts is $T\chi^2$, and $\chi^2$ is the square of the ±. Ten times the tosses
+#   need a tenth of $\chi^2$, so the ± shrinks by $\sqrt{10}$.
+# </details>
+# <details><summary>One level deeper: where the ESS comes from</summary>
+#
+# Divide the weighted values by $\sum w$ and hold the weights fixed. Let the values be independent
+# of each other and of the weights, each with variance $\sigma^2$. Then the weighted mean has the
+# variance $\sigma^2\sum w^2/(\sum w)^2$. A plain mean of $m$ values has $\sigma^2/m$. The two are
+# equal at $m=\mathrm{ESS}$.
+# </details>
+#
+# ### What do you plot, and when is a batch too old?
+#
+# A trainer with one ratio per token does not use $w$, so the ESS is not its number. What can it
+# log? Two things are cheap: how far its ratios are from 1 on average, and how many tokens are far
+# out. Here they stand beside what one cannot log, the angle to the true gradient:
+
+# %% jupyter={"source_hidden": true}
+# the table: along the per-token trainer
+x = torch.stack([log_ratios(TOKEN, k).exp() for k in (1, 2, 5, 10)])
+print("toy      mean of    tokens outside   angle,      angle,")
+print("step    |ρ − 1|     1/2 to 2        all         one batch")
+for row, k in zip(x, (1, 2, 5, 10)):
+    out = 100 * ((row < 0.5) | (row > 2)).double().mean()
+    print(f"{k:>4}{(row - 1).abs().mean():11.2f}{out:11.1f} %"
+          f"{middle[TOKEN][k]:14.0f}°{noisy[TOKEN][k]:12.0f}°")
+
+# %% [markdown]
+# Both numbers rise before the angle is bad. Where to stop depends on the task; no number is right
+# for all. Beside it a real batch. The small transformer of this course writes 512 answers of some
+# 28 tokens, trains on, and scores the old answers again after 1, 2, 4 and 8 updates (median of
+# twelve batches, three seeds):
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the table, folded: a recorded run
+found = json.loads((data_folder() / "runs/engine_gap.json").read_text())
+print("transformer   tokens outside    ESS of w, of 512")
+print("updates        1/2 to 2         median    one batch")
+for k in "1248":
+    runs = [run for i in range(3) for run in found[f"lags, seed {i}"][k]]
+    sizes = [512 * run["effective share"] for run in runs]
+    out = sorted(100 * run["outside [1/2, 2]"] for run in runs)[6]
+    print(f"{k:>4}{out:18.2f} %{sorted(sizes)[6]:17.0f}{sizes[7]:12.0f}")
+
+# %% [markdown]
+# By its share of tokens far out, eight updates of this run lie between the toy's second and fifth
+# step. Its answers are short, so even the exact weight still has an ESS of 367. With answers of
+# 1,000 tokens it would not: were tokens independent, the same move would leave $512/(1+\chi^2)^T$
+# far below 1, so no batch would help.
+#
+# One batch falls to 235 and recovers. One of its answers had become 26 times as likely, and one
+# such weight takes an ESS from 500 down to 240. Look at the largest weight, too.
 
 # %% [markdown]
 # ## Exercises
@@ -770,55 +752,54 @@ reveal("importance_sampling.7", int(longest),
 #
 # <details><summary><b>What is importance sampling, and when does it fail?</b></summary>
 #
-# Samples of one policy, each weighted by p/q, give another policy's mean. It is exact if the
-# sampler covers the other's support; a gap is lost silently, and only the sampler's own
-# probabilities show it, by a mean token ratio below 1. It is useful only while weights are alike:
-# in a large batch the effective sample size is n/(1 + Var w). With a reward per token, each reward
-# needs the ratios up to it only (per-decision).
+# Samples of one policy, each weighted by p/q, give another policy's mean. It fails in two ways.
+# What p can write and q cannot is lost; then the mean token ratio falls below 1. And if the weights
+# differ much, few samples count: in a large batch the effective sample size is n/(1 + Var w). Also,
+# p must be fixed before the samples are drawn.
 # </details>
 # <details><summary><b>Why not use the ratio of the whole answer?</b></summary>
 #
-# Right on average, far off in any one batch. It is a product of T token ratios and its variance is
-# (1 + χ²)^T − 1. At χ² = 0.04 <!-- cited: 0.04 --> that is 49 at 100 tokens and 10¹⁷ at 1,000. The
-# mean is still 1, but it sits in answers that no batch contains; the median answer weighs 10⁻⁹.
+# It is right on average and far off in a single batch. As a product of T independent token ratios
+# it has the variance (1 + χ²)^T − 1: at χ² = 0.04 that is 49 at 100 tokens and 10¹⁷ at 1,000. A few
+# answers then have all the weight, and a step mostly copies them. It can be the better choice near
+# the old policy, in a large batch.
+# <!-- cited: 0.04, 0.0003, 0.0004, 0.74, 1.49 -->
 # </details>
 # <details><summary><b>Derive the gradient that PPO uses. Which line is not exact?</b></summary>
 #
-# The one where each token keeps only its own ratio. Log trick and baseline; importance weight of
-# the answer; the product sorted around token t; then drop the ratios before and after it. So each
-# token is judged as if today's policy chose it and the old policy all the others. Exact at the old
-# policy, and worse with distance.
+# The last one, where each token keeps only its own ratio. Log trick and baseline; importance weight
+# of the answer; the product sorted around token t; then drop the ratios before and after it. So
+# each token is judged as if today's policy chose it and the old policy all others. Away from the
+# old policy it is biased: in our toy it points 27° off after ten steps.
 # </details>
 # <details><summary><b>Your effective sample size is 60 of 1,000. Can you trust it?</b></summary>
 #
-# As an alarm yes, as a count no. It is computed from the samples you have, and the rare answer with
-# the huge weight is not among them. With tokens at ± 20 % a typical batch of 1,000 reports 60 at 95
-# tokens, where the large-batch value is 24, and 16 at 177, where it is below 1.
+# As an alarm yes, as a count no. It is computed from the weights that were drawn, and the rare
+# heavy ones are missing. And it takes rewards to be unrelated to the weights. With coins for
+# tokens, where a batch reports 60, the mean divided by Σw is as good as that of 15 fresh answers.
 # </details>
 # <details><summary><b>How many updates may one batch serve?</b></summary>
 #
-# There is no such number: what counts is how far the tokens have moved, and for whole-answer
-# weights the length as well. In our small model one update moved a token's ratio by about 3 %. At
-# 1,000 tokens that would cost half of the effective answers. One ratio per token pays in bias
-# instead, which grows with the move. So log ratios, and stop or clip by them. Published recipes
+# There is no such number: what counts is how far the policy has moved. Each update adds bias to
+# token ratios and noise to whole-answer ratios, so log the ratios and stop or clip by them. Recipes
 # differ: one update on a batch ([DeepSeekMath](https://arxiv.org/abs/2402.03300)), four minibatches
-# ([GSPO](https://arxiv.org/abs/2507.18071)), sixteen
-# ([DeepSeek-R1](https://arxiv.org/abs/2501.12948), [DAPO](https://arxiv.org/abs/2503.14476)).
+# ([GSPO](https://arxiv.org/abs/2507.18071)), sixteen ([DAPO](https://arxiv.org/abs/2503.14476)).
 # </details>
-# <details><summary><b>The trainer's log-probabilities differ from the inference engine's. So what?</b></summary>
+# <details><summary><b>The engine that writes your answers is not quite your trainer's policy. So what?</b></summary>
 #
-# Then the data are off-policy before the first step. The engine wrote the answers, so its
-# probabilities belong in the denominator. The ratio has two factors,
+# Then the data are off-policy before the first step. The engine wrote them, so its probabilities
+# belong in the denominator. If you store the trainer's old ones too, the ratio has two factors,
 # $\frac{\pi_\text{now}}{\pi_\text{engine}}=\frac{\pi_\text{now}}{\pi_\text{trainer, then}}\cdot\frac{\pi_\text{trainer, then}}{\pi_\text{engine}}$,
-# drift and mismatch. The clip (06) acts on the first, and the second is capped at a number (19). Or
-# train on the engine's log-probabilities. Recomputing old log-probabilities in the trainer hides
-# the mismatch: the ratio starts at 1.
+# drift and mismatch. The clip (06) acts on the first; the second is capped (19). What top-p cut off
+# no weight brings back.
 # </details>
-# <details><summary><b>You sample with top-p and train with the full softmax. What happens?</b></summary>
+# <details><summary><b>GSPO uses the ratio of the whole answer. Why does that work?</b></summary>
 #
-# Tokens that were cut are never seen, and no weight brings them back. Against the full softmax the
-# ratios start at 1, so nothing looks odd; only the sampler's own probabilities show a mean token
-# ratio below 1. Score under the truncation you sampled with, or sample without one.
+# It uses the T-th root of the product, not the product. The log of the root is the mean log ratio
+# of the tokens: its spread shrinks like 1/√T, where the product's grows like √T. But the root is no
+# importance weight: it measures a distance. GSPO clips by it, from 1 − 0.0003
+# to 1 + 0.0004 (13); at 1,000 tokens that is a product from 0.74 to 1.49. Near the old policy each
+# of these rules is nearly exact.
 # </details>
 #
 # Statements one hears, decided by running them:

@@ -9,10 +9,10 @@
 # %% [markdown]
 # # 15 · Preferences: can you skip the reward?
 #
-# **After this page** you can derive DPO line by line, say what its β does, and say what its
-# training log does not show.
+# **After this page** you can derive DPO line by line, say what its β does, and say when you would
+# still fit a reward model.
 #
-# 35 minutes, then 8 in a second sitting · exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO:
+# 37 minutes, then 9 in a second sitting · exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO:
 # Rafailov et al. 2023, [arXiv 2305.18290](https://arxiv.org/abs/2305.18290)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -34,7 +34,7 @@ from rlnb.training.studies.preferences import recorded
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# the toy, folded: eight files of 40 comparisons, and train(loss)
+# the toy, folded: eight files of 40 pairs, and train(loss)
 ref = torch.tensor([0.3, 0.5, 0.2])              # No, Never, Yes
 taste = torch.tensor([2.0, 1.0, 0.0])            # hidden scores of people
 dice = torch.Generator().manual_seed(0)
@@ -57,19 +57,21 @@ def train(loss, z, rate=1.0, steps=1000):
 # %% [markdown]
 # ## Two roads
 #
-# The toy of this page has one prompt: may the agent delete the backup? The model answers "No" with
-# probability 0.3, the harsh "Never" with 0.5, and "Yes" with 0.2. Forty times a person sees two of
-# the answers and chooses one. People have hidden scores: 2 for No, 1 for Never, 0 for Yes. They
-# choose an answer with the chance $\sigma(\text{its score}-\text{the other's})$, where $\sigma$ is
-# the sigmoid. Two roads lead from these choices to a policy.
+# Can a policy learn from people's choices if nobody fits a reward to them?
 #
-# * **Road 1** fits a score to each answer that explains the choices: a *reward model*. Then RL
-#   raises the expected score minus β times the KL to the start.
-# * **Road 2** descends one loss of the policy on the same choices. It fits no scores and draws no
-#   samples. It is called **DPO**, *Direct Preference Optimization*.
+# Our toy has one prompt: may the agent delete the backup? The model answers "No" with probability
+# 0.3, the harsh "Never" with 0.5, and "Yes" with 0.2. Forty times a person sees a *pair* of answers
+# and chooses one: the *label*. People have hidden scores, 2 for No, 1 for Never, 0 for Yes, and
+# choose an answer with the chance $\sigma(\text{its score}-\text{the other's})$, $\sigma$ the
+# sigmoid. Two roads lead to a policy.
 #
-# The aim is the policy that RL would find with the true scores. Forty choices are few and noisy, so
-# both roads miss it. We try eight files of forty, with β = 1, and train to the end.
+# * **Road 1** fits a *reward model*, a score for each answer, to the labels. Then RL raises the
+#   expected score minus β times the KL to the start.
+# * **Road 2** is **DPO**, *Direct Preference Optimization*. It descends one loss of the policy on
+#   the labels. It fits no scores and draws no samples.
+#
+# The aim is what RL would find with the true scores. With forty noisy labels either road misses it.
+# We try eight files of forty, with β = 1, and train to the end.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -81,7 +83,7 @@ predict("preferences.1", "Which road ends further from the aim?",
 # %% jupyter={"source_hidden": true}
 # the two roads, folded: you derive road 2's loss below
 def gap_of(x):
-    """Chosen minus rejected of each choice, (8, 40)."""
+    """Chosen minus rejected of each pair, (8, 40)."""
     return x.gather(1, chosen) - x.gather(1, rejected)
 
 def rl_loss(scores, beta=1.0):
@@ -113,7 +115,7 @@ reveal("preferences.1", "neither: equal on every file",
            "It has two fits. But the second one, RL, is exact here and "
            "adds no noise.",
            "road 2, on average":
-           "Nothing seems to smooth its choices. But its loss has scores "
+           "Nothing seems to smooth its labels. But its loss has scores "
            "in it, as you will see.",
            "neither: equal only on average":
            "Two estimators with errors of their own would do this.",
@@ -122,7 +124,7 @@ reveal("preferences.1", "neither: equal on every file",
 # %% [markdown]
 # ## Derive it
 #
-# Begin with what road 1 wants, for one prompt, and rewrite it.
+# Which policy does road 1 look for? Take its aim for one prompt:
 #
 # $$\begin{aligned}
 # J&=\mathbb E_{y\sim\pi}\Big[r(y)-\beta\log\frac{\pi(y)}{\pi_{ref}(y)}\Big]&&\textbf{what we choose to want: reward minus β KL (05)}\\
@@ -130,11 +132,11 @@ reveal("preferences.1", "neither: equal on every file",
 # &=-\beta\;\mathbb E_{y\sim\pi}\Big[\log\frac{\pi(y)}{\pi^*(y)}\Big]+\beta\log Z&&\pi^*=\pi_{ref}\,e^{r/\beta}/Z\text{; }Z\text{ makes it sum to 1}
 # \end{aligned}$$
 #
-# The last expectation is the KL from $\pi$ to $\pi^*$. It is 0 at $\pi=\pi^*$ and above 0
-# elsewhere. So **the best policy is $\pi^*$: the reference times $e^{r/\beta}$.** We cannot compute
-# it for a language model, because $Z$ is a sum over all possible answers. In the toy we can.
+# The last expectation is the KL from $\pi$ to $\pi^*$: 0 at $\pi=\pi^*$, above 0 elsewhere. So
+# **the best policy is $\pi^*$, the reference times $e^{r/\beta}$ over $Z$.** For a language model
+# $Z$ sums over all possible answers: too many to compute.
 #
-# **By hand.** The scores are 2, 1, 0 and β = 1. What is $\pi^*$ of No, Never and Yes? Then unfold.
+# **By hand.** What is $\pi^*$ for the scores 2, 1, 0 and β = 1? Then unfold.
 #
 # <details><summary>π* by hand</summary>
 #
@@ -143,8 +145,8 @@ reveal("preferences.1", "neither: equal on every file",
 # is 0.587, 0.360 and 0.053. This is the aim in the picture.
 # </details>
 #
-# We read the formula backwards. Call $h=\log\pi/\pi_{ref}$ the *log-ratio* of an answer, and $h^*$
-# that of $\pi^*$.
+# Now backwards: for which reward is a given policy the best? Call $h=\log\pi/\pi_{ref}$ the
+# *log-ratio* of an answer, and $h^*$ that of $\pi^*$.
 #
 # $$\begin{aligned}
 # r(y)&=\beta\,h^*(y)+\beta\log Z&&\text{take the log of }\pi^*\text{ and solve for }r\\
@@ -152,25 +154,24 @@ reveal("preferences.1", "neither: equal on every file",
 # P(w\text{ beats }l)&=\sigma(r_w-r_l)&&\textbf{an assumption about people: Bradley-Terry}
 # \end{aligned}$$
 #
-# So every policy $\pi_\theta$ is the best one for some reward, namely
-# $\beta\log\pi_\theta/\pi_{ref}$. We can search over policies instead of rewards:
+# So a policy $\pi_\theta$ is the best one for the reward $\beta h$. Instead of a reward we can
+# search for the policy under which the labels are likeliest:
 #
-# $$L=-\log\sigma\big(\beta\,(h_w-h_l)\big)\qquad h=\log\frac{\pi_\theta}{\pi_{ref}}\text{: minus the log-probability of the choice}$$
+# $$L=-\log\sigma\big(\beta\,(h_w-h_l)\big)\qquad h=\log\frac{\pi_\theta}{\pi_{ref}}\text{: minus the log-probability of the label}$$
 #
-# That is DPO, for one pair. It is logistic regression on pairs, with $\beta h$ as the score. The
-# loss is the mean of this over all pairs $(x,y_w,y_l)$ of the file. **It does not skip the reward.
-# The reward sits in the policy: it is $\beta h$, up to one number per prompt, and that number
-# cancels in every comparison.**
+# This is DPO for one pair; a file has the mean over its pairs. **DPO does not skip the reward. The
+# reward sits in the policy: it is $\beta h$, up to one number per prompt, which cancels in every
+# pair.**
 #
-# Then $\beta h$ of road 2 must be the score of road 1 minus a constant. Here is DPO in two lines,
-# trained on the first file. Look at the last column.
+# So $\beta h$ of road 2 must be road 1's score minus a constant. We train DPO on the first file.
+# Look at the last column.
 
 # %%
-def dpo_on_choices(z, beta=1.0):
+def dpo_on_labels(z, beta=1.0):
     h = z.log_softmax(0) - ref.log()
     return -logsigmoid(beta * (h[w] - h[l])).mean()
 
-beta_h = train(dpo_on_choices, ref.log())[-1].log_softmax(0) - ref.log()
+beta_h = train(dpo_on_labels, ref.log())[-1].log_softmax(0) - ref.log()
 fit = scores[0]
 print("answer   β h     score of road 1   score − β h")
 for name, b, r in zip(("No", "Never", "Yes"), beta_h, fit):
@@ -178,33 +179,23 @@ for name, b, r in zip(("No", "Never", "Yes"), beta_h, fit):
 print(f"β log Z: {(ref * fit.exp()).sum().log():.4f}")
 
 # %% [markdown]
-# The constant is $\beta\log Z$, the same for all three answers. So a policy trained with DPO can
-# grade two answers to the same prompt. And the two roads are one as long as three things hold: they
-# have the same labels, scores and policy are built alike, and both train to the end.
+# The constant is $\beta\log Z$. So, **from the same labels, the two roads end at the same policy if
+# three things hold**: the labels settle every score, up to a constant; reward model and policy can
+# express the same scores; both train to the end.
 #
-# Now one pair by hand, with β = 0.1. Against the reference, the chosen answer has gained 2 nats and
-# the rejected one has lost 1.
-
-# %%
-h_w, h_l = (torch.tensor(x, requires_grad=True) for x in (2.0, -1.0))
-loss = -logsigmoid(0.1 * (h_w - h_l))
-slopes = torch.autograd.grad(loss, (h_w, h_l))
-print(f"loss {loss:.4f}, slopes {slopes[0]:+.4f} and {slopes[1]:+.4f}; "
-      f"loss at h = 0: {torch.tensor(2.0).log():.4f}")
-
-# %% [markdown]
-# The reference is a constant, so $\nabla h=\nabla\log\pi_\theta$, and this is DPO's gradient:
+# **What does one step do?** The reference is a constant, so $\nabla h=\nabla\log\pi_\theta$:
 #
 # $$\nabla L=-\,\underbrace{\beta\,\sigma\big(-\beta(h_w-h_l)\big)}_{\text{how wrong the order still is}}\;\underbrace{\big(\nabla\log\pi_\theta(y_w)-\nabla\log\pi_\theta(y_l)\big)}_{\text{up the chosen, down the rejected}}$$
 #
-# The weight is β times the chance that the model still gives to the wrong order. At the start this
-# chance is one half, and the loss is $\log2=0.6931$.
+# The weight is β times the chance that the model still gives to the wrong order: one half at the
+# start, where the loss is $\log2$.
 #
 # ## What does β do?
 #
-# In the objective β is the price of a nat of KL. In the loss β multiplies the gap $h_w-h_l$. We
-# train DPO on all three pairs, once with β = 0.1 and once with β = 5, by 20,000 plain gradient
-# steps of size 0.2. We use the exact chances of people, so there is no sampling noise.
+# In the objective β is the price of a nat of KL. In the loss β multiplies the gap $h_w-h_l$. So
+# does a larger β hold the policy back, or push it further? We train DPO on all three pairs by
+# 20,000 plain gradient steps of size 0.2, with β = 0.1 and with β = 5. The labels have the exact
+# chances of people: no noise.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -215,7 +206,7 @@ predict("preferences.2", "Which of the two is further from the "
          "β = 0.1 both times", "β = 5 both times"])
 
 # %% jupyter={"source_hidden": true}
-# DPO on the three pairs, folded: dpo_path(β, choices, pairs, features)
+# DPO on the three pairs, folded: dpo_path(β, labels, pairs, features)
 D = torch.tensor([[1.0, -1, 0], [1, 0, -1], [0, 1, -1]])   # three pairs
 
 def dpo_path(beta, chance, share, features=torch.eye(3), rate=1.0,
@@ -235,27 +226,29 @@ def dpo_path(beta, chance, share, features=torch.eye(3), rate=1.0,
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-betas = torch.tensor([0.1, 1.0, 5.0])[:, None]   # a row per beta
+betas = torch.tensor([0.1, 5.0])[:, None]        # a row per beta
 h = dpo_path(betas, torch.sigmoid(D @ taste),
              lambda p: torch.full((3,), 1 / 3), rate=0.2, steps=20_000)
 logp = (ref.log() + h).log_softmax(-1)
 kls = (logp.exp() * (logp - ref.log())).sum(-1)
 runs = dict(zip(betas[:, 0].tolist(), kls.T))
 gap = (h[-1, :, 0] - h[-1, :, 2]).tolist()       # No against Yes
-assert kls[9, 2] > 10 * kls[9, 0] and kls[-1, 0] > 10 * kls[-1, 2]
+assert kls[9, 1] > 10 * kls[9, 0] and kls[-1, 0] > 10 * kls[-1, 1]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("preferences.2", "first β = 5, at the end β = 0.1",
-       "The first push is β/2, so a small β starts slowly. At the end "
-       "β$h$ must explain the same people: No scores 2 above Yes, so the "
-       "gap in $h$ is 2/β. For β = 0.1 that is 20 nats "
+       "The push has the factor β, so the small β starts slowly. At the "
+       "end β$h$ must explain the same people: No scores 2 above Yes, so "
+       "the gap in $h$ is 2/β. For β = 0.1 that is 20 nats "
        f"({gap[0]:.1f} after all these steps), for β = 5 it is "
-       f"{gap[2]:.1f}. **A small β lets the policy go far. Plain gradient "
-       "steps make it look the other way round at first.** (With Adam the "
-       "small β leads from the start: statements page.)",
-       pictures.kl_paths(runs, "Distance from the reference. β = 5 has "
-                               "arrived after its first step."),
+       f"{gap[1]:.1f}. **A small β lets the policy go far. Plain gradient "
+       "steps of one size make it look the other way round at first.** "
+       "Adam divides the factor β out: with it β = 0.1 leads after 20 "
+       "steps already (statements page).",
+       pictures.kl_paths(runs, "Distance from the reference; both axes "
+                               "are logarithmic. β = 5 is nearly there "
+                               "after one step."),
        instead={
            "first β = 0.1, at the end β = 5":
            "Both are the other way round: β multiplies the push and "
@@ -267,67 +260,36 @@ reveal("preferences.2", "first β = 5, at the end β = 0.1",
        })
 
 # %% [markdown]
-# ## One pair, one label
-#
-# So far many people judged every pair, and some chose the worse answer. In a data set a pair has
-# one label: for the loss, No beats Never *always*. From here on all labels are like that. Train
-# on this one pair with β = 1 and steps of size 1.
-
-# %%
-margin, grown = 0.0, {}
-for step in range(1, 10_001):
-    margin += 2 * torch.sigmoid(torch.tensor(-margin)).item()
-    grown[step] = margin
-print("margin:", ", ".join(f"{grown[n]:.2f} after {n}" for n in (10, 100)))
+# **And if labels never err?** In many files a pair has one label. For the loss No then beats Never
+# *always*, and no finite gap gives a chance of 1. We train on this pair alone, by steps of size 1:
 
 # %% jupyter={"source_hidden": true}
-# your guess
-predict("preferences.3", "The margin is β(h_w − h_l). And after 10,000 "
-        "steps?",
-        ["about 500", "about 50", "about 10", "about 5"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, computed
-small = 0.0                                      # the margin at β = 0.1
-for _ in range(10_000):
-    small += 2 * 0.1**2 * torch.sigmoid(torch.tensor(-small)).item()
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("preferences.3", "about 10",
-       f"It is {grown[10_000]:.2f}. Ten times as many steps add log 10. "
-       "The push fades and never becomes 0, for no gap is large enough. "
-       "No β gives it an end. A small β still goes further: after the "
-       f"same steps the gap in h is {small / 0.1:.0f} nats at β = 0.1 and "
-       f"{grown[10_000]:.0f} at β = 1. **The best policy lies infinitely "
-       "far away. How far you go, β, rate and steps decide together.**",
-       instead={
-           "about 5":
-           "Its push shrinks. It never becomes 0, so nothing settles.",
-           "about 50":
-           "A hundred times the steps, ten times the way: no, the push "
-           "shrinks faster than that.",
-           "about 500":
-           "That is the way of a push that keeps its first size.",
-       })
+# how far the gap goes, folded
+print("gap, nats, after   10   100  1,000  10,000 steps")
+for beta in (1.0, 0.1):
+    margin, grown = 0.0, []                      # the margin is β · gap
+    for step in range(1, 10_001):
+        margin += 2 * beta**2 / (1 + torch.tensor(margin).exp().item())
+        if step in (10, 100, 1000, 10_000):
+            grown.append(margin / beta)
+    print(f"β = {beta:<4g}      " + "".join(f"{x:7.1f}" for x in grown))
 
 # %% [markdown]
-# <details><summary><b>So far, in two lines.</b> Say yours, then unfold.</summary>
-#
-# The policy's βh is a reward. If labels sometimes err, the gap in h ends at the gap in scores over
-# β. If each pair has one label, the gap has no end.
-# </details>
+# Neither β gives the gap an end. At β = 1 ten times the steps add about 2.3 nats, the log of ten.
+# From here on labels never err, so where to stop is your decision.
 #
 # ## Answers share parameters
 #
-# So far each answer had one number of its own. In a network, answers share parameters. Our smallest
-# network has four numbers to train: one for each answer, and one that is shared, the `tone`. The
-# logit of Never gets $-k$ times the tone, the logit of Yes $+k$ times, and No gets none. With $k=0$
-# nothing is shared.
+# What does a pair do to an answer that is not in it?
 #
-# Train DPO on the pair "No over Never" for 200 steps, with β = 0.1 and $k=1.5$. Here is the log,
-# under the names that the library TRL prints: the loss, the mean of β(h_w − h_l), and the share of
-# pairs in the right order.
+# So far each answer had a number of its own. In a network answers share parameters. Our smallest
+# network trains four numbers: one for each answer, and a shared *tone*. The logit of Never gets
+# $-k$ times the tone, that of Yes $+k$ times, that of No none. These factors, by which the trained
+# numbers move a logit, are an answer's *features*. With $k=0$ nothing is shared.
+#
+# We train DPO on the pair "No over Never": 200 steps, β = 0.1, $k=1.5$. Here are three lines of the
+# log, as the library TRL names them. (A margin is $\beta(h_w-h_l)$, the accuracy is the share of
+# pairs in the right order.)
 
 # %% jupyter={"source_hidden": true}
 # the training log
@@ -335,15 +297,17 @@ always = torch.ones(3)                           # labels never err
 def one(p):
     return torch.tensor([1.0, 0, 0])             # only No and Never
 
-shared = tone_features(1.5)
-worlds = {"nothing shared, k = 0": tone_features(0.0),
-          "shared tone, k = 1.5": shared}
+shared, plain = tone_features(1.5), tone_features(0.0)
+worlds = {"nothing shared, k = 0": plain, "shared tone, k = 1.5": shared}
 paths = {name: dpo_path(0.1, always, one, features)
          for name, features in worlds.items()}
 nats = paths["shared tone, k = 1.5"] @ D[0]
-pictures.what_the_log_says(
-    -logsigmoid(0.1 * nats), 0.1 * nats, (nats > 0).double(),
-    "The log of 200 steps.")
+print("step                 1     50    100    200")
+for name, line in {"loss": -logsigmoid(0.1 * nats),
+                   "rewards/margins": 0.1 * nats,
+                   "rewards/accuracies": (nats > 0).double()}.items():
+    print(f"{name:18s}" + "".join(f"{line[n - 1]:7.2f}"
+                                  for n in (1, 50, 100, 200)))
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -357,6 +321,7 @@ neutral = tone_features(1.5, tone=(0.0, -1.0, 0.0))   # Yes: no tone
 paths["k = 1.5, but Yes has no tone"] = dpo_path(0.1, always, one, neutral)
 policies = {name: torch.cat([ref[None], (ref.log() + h).softmax(-1)])
             for name, h in paths.items()}
+fourth = 0.1 * (policies["shared tone, k = 1.5"][-1, 0] / ref[0]).log()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -364,9 +329,11 @@ reveal("preferences.4", "nearly all on Yes",
        "The step that lifts No over Never also moves the tone, away from "
        "Never and so towards Yes. The right panel tests this: take the "
        "tone of Yes away, and No wins. This is **likelihood displacement** "
-       "([arXiv 2410.08847](https://arxiv.org/abs/2410.08847)): the chosen "
-       "answer falls while the loss falls, the margin grows and every pair "
-       "is in order. TRL also prints `logps/chosen`, and that falls.",
+       "(Razin et al., [arXiv 2410.08847](https://arxiv.org/abs/2410.08847)"
+       "; the three answers are theirs): the chosen answer becomes less "
+       "likely while the loss falls. TRL also prints `rewards/chosen`, the "
+       f"$\\beta h$ of the chosen answer: −{-fourth:.2f} at the end. "
+       "Does that line give the alarm in time? Task 2 asks.",
        pictures.probabilities(policies,
                               "One pair, one loss, three policies."),
        instead={
@@ -381,146 +348,150 @@ reveal("preferences.4", "nearly all on Yes",
        })
 
 # %% [markdown]
-# The sliders train the policy until the log shows the margin you ask for. They begin where the run
-# ended. Before each task write down what you expect.
+# The sliders train the policy until the log shows the margin you ask for. Before each task write
+# down what you expect.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("preferences.t1", one_pair.one_pair_explorer(),
-     ("k = 1.5, β = 0.1: at which margin is No as likely as it gets? What "
-      "does the log say there?", one_pair.likeliest),
      ("β = 0.1 and the margin at 8: trained far. Find the largest k at "
       "which No still ends above 0.9. Why there?",
       one_pair.last_that_holds),
-     ("k = 1.5 again. Get the loss below 0.05 with No the likeliest of the "
-      "three. What did it cost?", one_pair.strong_and_kept))
+     ("k = 1.5. Get the loss below 0.05 and rewards/chosen above 0. Which "
+      "answer leads? Go on until No leads. What did that cost?",
+      one_pair.strong_and_kept))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. At a margin of 0.2. <!-- cited: 0.2, 0.60, 0.95, 1.4, 2.2, 0.41 --> The loss is 0.60, hardly
-#    below log 2. In the log, training has just begun. Yes already leads there.
-# 2. At k = 0.95, the slider's last step below 1. The reason is below.
-# 3. At β = 0.1 no margin does it. Yes passes No at a gap of 1.4 nats. A loss below 0.05 needs a
-#    margin of 3, so β must be 2.2 or more: then a margin of 3 is a gap small enough. The price: the
-#    policy has hardly moved, and No has at most 0.41. A larger β is a way to stop earlier.
+# 1. At k = 0.95, the slider's last step below 1. The reason is
+#    below. <!-- cited: 0.95, 1.4, 4.2, 2.2, 0.41 -->
+# 2. Yes passes No at a gap of 1.4 nats. But `rewards/chosen` is above 0 at every gap below 4.2
+#    nats, for what Never loses goes to No and to Yes. Between the two all four lines can be good
+#    while Yes leads. A loss below 0.05 needs a margin of 3, so No leads only if β is 2.2 or more.
+#    The price: the policy has hardly moved, and No has at most 0.41.
 # </details>
 #
 # **Why is the border at k = 1?** The loss pulls No and Never apart. A plain gradient step raises
-# No's own number by some $s$ and lowers Never's by $s$. The tone rises by $ks$, because Never has
-# $-k$ of it. So the logits move:
+# No's own number by some $s$ and lowers Never's by $s$. Never has $-k$ of the tone, so the tone
+# rises by $ks$. The logits move:
 #
 # $$\begin{aligned}
 # \text{No:}&\quad +s&&\text{its own number, and none of the tone}\\
-# \text{Yes:}&\quad k\cdot ks=k^2s&&\text{no number of its own has moved; it has }k\text{ of the tone}
+# \text{Yes:}&\quad k\cdot ks=k^2s&&\text{its own number has not moved; it has }k\text{ of the tone}
 # \end{aligned}$$
 #
-# Past $k=1$ Yes rises faster than No, though nobody judged it. At $k=1.5$ it is 2.25 to 1. The
-# logit of No rises all the time, and its probability falls.
+# Past $k=1$ the logit of Yes rises faster than that of No, though no label speaks of Yes: 2.25
+# times as fast at $k=1.5$.
 #
-# ## The same pair, another method
+# ## Would road 1 have done better?
 #
-# Keep the pair, $k=1.5$ and β = 0.1. Change the method.
-#
-# * **IPO** is DPO with a target for the gap: its loss is $(h_w-h_l-\frac1{2\beta})^2$. Here the
-#   target is 5 nats.
-# * **Road 1** fits a reward model to the pair. It is built like the policy: a score is the answer's
-#   own number plus its part of a tone, with the same $k$. The fit stops at a margin of 2, where
-#   DPO's log stood. Then RL trains to the end. It tries all three answers.
+# Take the same pair. Road 1 fits its reward model until the margin is 2, where DPO's log stood.
+# Then RL with β = 0.1 trains the policy to the end. The reward model and the policy are built like
+# our network, each with the tone ($k=1.5$) or without it ($k=0$).
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("preferences.5", "In which of the two does No end above Yes?",
-        ["in both", "in IPO", "in road 1", "in neither"])
+predict("preferences.5", "When does road 1 end on Yes?",
+        ["only if both have the tone",
+         "whenever the policy has it",
+         "whenever one of them has it",
+         "whenever the reward model has it"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-def judge(features, pairs):
-    """Scores (3,) of a reward model: pairs fitted up to a margin of 2."""
+def fitted(features, pairs):
+    """A reward model's scores (3,): pairs fitted up to a margin of 2."""
     theta = torch.zeros(4)
     while (features @ theta) @ D[0] < 2:
         wrong = torch.sigmoid(-(features @ theta) @ pairs.T)
         theta = theta + 0.005 * (wrong @ pairs @ features) / len(pairs)
     return features @ theta
 
-def rl(scores, features=shared):
-    """Logits after each step of RL on these scores, (steps, 3)."""
+def rl(scores, features):
+    """Policies of RL on these scores, (steps + 1, 3)."""
     loss = rl_loss(scores, beta=0.1)
-    path = ref.log() + train(lambda t: loss(ref.log() + features @ t),
-                             torch.zeros(4), 0.1, 4000) @ features.T
-    best = kl_optimum(ref, scores, 0.1)
-    assert (path[-1].softmax(0) - best).abs().max() < 4e-3
+    z = ref.log() + train(lambda t: loss(ref.log() + features @ t),
+                          torch.zeros(4), 0.1, 4000) @ features.T
+    path = torch.cat([ref[None], z.softmax(-1)])
+    assert (path[-1] - kl_optimum(ref, scores, 0.1)).abs().max() < 4e-3
     return path
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-r = judge(shared, D[:1])
-by_rl, by_dpo = rl(r), ref.log() + paths["shared tone, k = 1.5"]
-assert (by_rl[-1].softmax(0) - by_dpo[-1].softmax(0)).abs().max() < 2e-3
-target = train(lambda t: (D[0] @ shared @ t - 5) ** 2, torch.zeros(4),
-               rate=0.002) @ shared.T
-
-def ways(logits):
-    return {name: torch.cat([ref[None], z.softmax(-1)])
-            for name, z in logits.items()}
+toned, untoned = fitted(shared, D[:1]), fitted(plain, D[:1])
+ways = {"both have the tone": rl(toned, shared),
+        "only the reward model has it": rl(toned, plain),
+        "only the policy has it": rl(untoned, shared),
+        "neither has it": rl(untoned, plain)}
+on_yes = [path[-1, 2].item() > 0.99 for path in ways.values()]
+on_no = [path[-1, 0].item() > 0.99 for path in ways.values()]
+assert on_yes == [True, True, False, False] == [not x for x in on_no]
+rises = ways["only the policy has it"][:, 2].max()
+# same features, same margin: DPO and road 1 end at one policy
+by_dpo, by_rl = policies["shared tone, k = 1.5"], ways["both have the tone"]
+assert (by_dpo[-1] - by_rl[-1]).abs().max() < 2e-3
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("preferences.5", "in neither",
-       "IPO takes DPO's way and stops at 5 nats. Yes passed No at 1.4. RL "
-       "tries Yes and is paid for it: the reward model says "
-       f"{r[0]:+.2f} for No and {r[2]:+.2f} for Yes. It is the factor 2.25 "
-       "again, for the same steps fitted its scores. **Same labels, same "
-       "features, same margin: the two roads end at the same policy, also "
-       "when it is wrong.**",
-       pictures.triangle(ways({"DPO": by_dpo, "IPO": ref.log() + target,
-                               "reward model, then RL": by_rl}),
-                         "A point is a policy. In a corner one answer has "
-                         "all the probability."),
+reveal("preferences.5", "whenever the reward model has it",
+       "Either policy can express RL's best one, the reference times "
+       "$e^{r/\\beta}$ over $Z$. So only the scores count. With the tone "
+       f"the reward model says {toned[0]:+.2f} for No and {toned[2]:+.2f} "
+       "for Yes, the factor 2.25 again. Without it Yes stays at "
+       f"{untoned[2].abs():.0f}, where it began, and No has "
+       f"{untoned[0]:+.0f}: Yes is paid less, so RL leaves it. The "
+       "policy's own tone shows on the way only. With it Yes first rises "
+       f"to {rises:.2f}. **No label speaks of Yes, so the features decide: "
+       "the reward model's on road 1, the policy's in DPO.**",
+       pictures.triangle(ways, "Four runs of RL. A point is a policy; in "
+                               "a corner one answer has all the "
+                               "probability.", looks=(5, 6, 7, 8)),
        instead={
-           "in both":
-           "Both have only this pair, and it lifts Yes by 2.25 where it "
-           "lifts No by 1.",
-           "in IPO":
-           "It does stop, and keeps some of No. It stops too late.",
-           "in road 1":
-           "RL does try Yes. But what it is paid there comes from the same "
-           "pair.",
+           "only if both have the tone":
+           "A policy without it still has a number for Yes, and RL raises "
+           "that.",
+           "whenever the policy has it":
+           "Its tone lifts Yes at first. Then the lower pay for Yes wins.",
+           "whenever one of them has it":
+           "The reward model's tone is enough. The policy's is not.",
        })
 
 # %% [markdown]
+# **So can you skip the reward?** You can skip fitting a separate one. Under the three conditions
+# the end is the same. Where labels are silent, a separate reward model may judge better than the
+# policy, or worse. (Real RL stops earlier; there the policy's features count too.)
+#
 # ## Say it in 60 seconds
 
 # %% [markdown] tags=["card"]
 # | DPO | |
 # |---|---|
-# | sentence | the best policy under reward minus β KL is the reference times $e^{r/\beta}$, so its log-ratio is the reward; put it into Bradley-Terry and fit it to choices |
+# | sentence | the best policy is the reference times $e^{r/\beta}$ over $Z$, so the reward is $\beta$ times its log-ratio, up to a constant; fit that to labels by Bradley-Terry |
 # | formula | $L=-\log\sigma\big(\beta(h_w-h_l)\big)$, $h=\log\pi_\theta/\pi_{ref}$ summed over tokens |
 # | push | $\pm\beta\,\sigma(-\beta(h_w-h_l))$ on every token of the pair |
-# | picture | the triangle: with fixed features and plain gradient steps, a loss of the gap decides how far, not where; the features of the two answers decide where |
-# | numbers | start: loss 0.6931, push β/2 · end: the gap in $h$ is the gap in scores over β; infinite with one label per pair |
-# | assumed | KL as the leash, Bradley-Terry as the people |
-# | against GRPO | given pairs for own samples, a preference for a reward, no ratio to clip, no group |
+# | β | the best gap in $h$ is the gap in scores over β; no end if labels never err |
+# | same as road 1 | if labels settle every score, both express the same scores and train to the end |
+# | silent labels | in the toy the features decide: the policy's in DPO, the reward model's on road 1 |
+# | against GRPO | given pairs and labels, not own samples and rewards; no ratio to clip, no group |
 
 # %%
-score(*(f"preferences.{i}" for i in range(1, 6)))
+score(*(f"preferences.{i}" for i in (1, 2, 4, 5)))
 
 # %% [markdown]
-# ## Second sitting: what could tell it about Yes?
+# ## Second sitting: what could tell DPO about Yes?
 #
-# Change one thing at a time, with $k=1.5$ and β = 0.1 in the policy as before.
+# DPO again, with $k=1.5$ and β = 0.1. Only the pairs change.
 #
-# * **A full file**: DPO on all three pairs, read again and again.
-# * **Fresh pairs**: DPO on the pairs that the policy would draw as it is now, labelled, at every
-#   step. This is **on-policy DPO**. (The toy takes their exact shares.)
-# * **A plain judge**: road 1 on the one pair "No over Never". Its reward model has no tone: a score
-#   is one number for each answer.
+# * **A full file**: all three pairs, read again and again.
+# * **Fresh pairs**: before every step the policy, as it is now, draws pairs, and they are labelled.
+#   This is **on-policy DPO**. (The toy takes the exact share of each pair.)
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("preferences.6", "Which of the three end on No?",
-        ["all three", "the full file and fresh pairs",
-         "fresh pairs and the plain judge", "fresh pairs alone"])
+predict("preferences.6", "With which of the two does DPO end on No?",
+        ["with the full file alone", "with both",
+         "with fresh pairs alone", "with neither"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
@@ -530,164 +501,137 @@ def drawn(p):
     return both / both.sum()
 
 def dpo_on(share):
-    return ref.log() + dpo_path(0.1, always, share, shared, steps=1000)
+    h = dpo_path(0.1, always, share, shared, steps=1000)
+    return torch.cat([ref[None], (ref.log() + h).softmax(-1)])
 
-table = tone_features(0.0)                       # nothing shared
-plain = judge(table, D[:1])
 told = {"DPO, the full file": dpo_on(lambda p: torch.full((3,), 1 / 3)),
-        "DPO, fresh pairs": dpo_on(drawn),
-        "plain judge, then RL": rl(plain)}
-assert all(z[-1].softmax(0)[0] > 0.99 for z in told.values())
-# two controls: a judge with a tone that has read the full file, and a
-# policy without a tone whose judge has one
-assert kl_optimum(ref, judge(shared, D), 0.1)[0] > 0.99
-turned = rl(r, table)[-1].softmax(0)
-assert turned[2] > 0.99 < policies["nothing shared, k = 0"][-1, 0]
+        "DPO, fresh pairs": dpo_on(drawn)}
+assert all(path[-1, 0] > 0.99 for path in told.values())
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("preferences.6", "all three",
-       "The full file and fresh pairs bring a label on Yes. (Road 1 with "
-       "the full file ends on No, too.) The plain judge has no label on "
-       f"Yes: its score stays at {plain[2].abs():.0f}, where it began, and "
-       f"No has {plain[0]:+.0f}. RL tries Yes, is paid less for it, and "
-       "leaves it. The other way round, a policy without a tone and a "
-       f"judge with one, RL ends on Yes ({turned[2]:.2f}) and DPO on No. "
-       "**On one pair DPO goes where the policy's features point, and road "
-       "1 where the judge's do. Labels on Yes overrule both.**",
-       pictures.triangle(ways(told), "Three ways to No.", looks=(3, 4, 2)),
+reveal("preferences.6", "with both",
+       "Both bring labels on Yes, and No is above Yes in all of them. The "
+       "full file makes a detour: two of its pairs push Yes down, and the "
+       "tone that lowers Yes lifts Never, until the pair No over Never "
+       "brings it back. The more often the policy says Yes, the more fresh "
+       "pairs ask about it.",
+       pictures.triangle(told, "Two ways to No.", looks=(0, 1)),
        instead={
-           "the full file and fresh pairs":
-           "They have the labels. But a judge that knows nothing of Yes "
-           "does not have to like it.",
-           "fresh pairs and the plain judge":
-           "Both look at what the policy draws. The full file is old, and "
-           "it has a label on Yes. That is enough.",
-           "fresh pairs alone":
-           "They find by themselves which answer needs a label. A file "
-           "that has it does as well, and a judge without tone needs none.",
+           "with the full file alone":
+           "The policy does say Yes, so fresh pairs contain it.",
+           "with fresh pairs alone":
+           "They find by themselves which answer needs a label. Here the "
+           "file has that label already.",
+           "with neither":
+           "The tone still pulls towards Yes. Labels on Yes pull back.",
        })
 
 # %% [markdown]
-# Look at the line of the full file. Two of its pairs push Yes down, and the tone that lowers Yes
-# lifts Never. So the policy makes a detour towards Never, until the pair "No over Never" brings it
-# back.
-#
-# **Here the roads part.** DPO's reward is the policy's log-ratio, so it judges an answer that
-# nobody compared by the features that the policy has. A reward model may be built in another way,
-# and may judge better or worse.
-#
 # ### Does it happen in a transformer?
 #
 # These runs were recorded on the course's small model (0.3M parameters), which answers sums such as
-# `4+3-8=?`. A right and a wrong answer of the model to the same sum make a pair. DPO trains on
-# them: β = 0.1, AdamW at 3e-4, 40 steps of 64 pairs, three seeds. With 256 pairs, each read ten
-# times, the share of right answers to new sums rises from 0.35 to 0.72, and then falls to 0.53. Is
-# it because they were read ten times? We take 2,560 pairs and read each once.
+# `4+3-8=?`. A right and a wrong answer of the starting model to one sum make a pair. DPO: β = 0.1,
+# AdamW at 3e-4, 40 steps of 64 pairs, three seeds. We take 2,560 pairs and read each once, so that
+# the log measures every pair before the model trains on it. The share of right answers to new sums:
+
+# %% jupyter={"source_hidden": true}
+# the recorded runs
+file = recorded()
+graded = file["header"]["graded"]
+
+def share_right(arm, step):
+    runs = torch.tensor([run["pass@1"] for run in file[arm]])
+    return runs[:, graded.index(step)].mean().item()
+
+print(f"share right: {file['header']['pass@1']:.2f} at the start, "
+      + ", ".join(f"{share_right('DPO, 2,560 pairs', n):.2f} after step {n}"
+                  for n in (20, 40)))
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("preferences.7", "What does the share of right answers do now?",
-        ["it rises higher and stays there",
-         "it rises higher and falls again",
-         "it rises as high and stays there",
-         "it rises as high and falls again"])
+predict("preferences.7", "From step 20 to step 40, what does the accuracy "
+        "in the log do, on these unread pairs?",
+        ["it falls as much as the share", "it falls half as much",
+         "it stays level", "it rises half as much"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-file = recorded()
-names = {"DPO": "256 pairs, β = 0.1",
-         "DPO, 2,560 pairs": "2,560 pairs, β = 0.1",
-         "DPO, beta 1": "256 pairs, β = 1",
-         "DPO, fresh pairs": "fresh pairs, β = 0.1"}
-arms = {said: file[arm] for arm, said in names.items()}
-graded = torch.tensor(file["header"]["graded"])
-shares = {said: torch.tensor([run["pass@1"] for run in runs])
-          for said, runs in arms.items()}
+def logged(arm, column, step):
+    """Mean of five steps up to this one, (seeds,)."""
+    return torch.tensor([run[column][step - 5:step]
+                         for run in file[arm]]).mean(1)
 
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, computed
-def log_at(said, step):
-    """The log's margin and accuracy, mean of 5 steps up to this one."""
-    b = 1.0 if said.endswith("= 1") else 0.1
-    up, down, order = (torch.tensor([run[column][step - 5:step]
-                                     for run in arms[said]]).mean()
-                       for column in ("chosen", "rejected", "accuracy"))
-    return b * (up - down), order
-
-rows = ""
-for said, share in shares.items():
-    mean = share.mean(0)
-    best, error = int(mean.argmax()), share[:, -1].std() / 3**0.5
-    (m, a), (M, A) = log_at(said, int(graded[best])), log_at(said, 40)
-    rows += (f"| {said} | {mean[best]:.2f}, step {graded[best]} | "
-             f"{mean[-1]:.2f} ± {error:.2f} | {m:.2f} → {M:.2f} | "
-             f"{a:.2f} → {A:.2f} | {arms[said][0]['answers']:,} |\n")
+names = {"DPO": "256 pairs, ten times", "DPO, 2,560 pairs":
+         "2,560 pairs, once", "DPO, fresh pairs": "fresh pairs"}
+then, late = (logged("DPO, 2,560 pairs", "accuracy", n).mean()
+              for n in (20, 40))
+fresh = [logged("DPO, fresh pairs", "accuracy", n).mean()
+         for n in (15, 40)]
+sunk = [[bool(logged(arm, "chosen", n)[seed] < 0) for n in range(5, 41)]
+        for arm in list(names)[:2] for seed in range(3)]
+first = [5 + run.index(True) for run in sunk]    # below 0 from here on
+assert min(first) == 8 and max(first) == 13
+assert all(all(run[n - 5:]) for run, n in zip(sunk, first))
+means = {arm: {n: share_right(arm, n) for n in graded} for arm in names}
+tops = {arm: max(means[arm], key=means[arm].get) for arm in names}
+assert list(tops.values()) == [15, 20, 40]
+cost = [sum(run["answers"] for run in file[arm]) // 3
+        for arm in list(names)[1:]]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("preferences.7", "it rises higher and falls again",
-       "So it falls without repetition, too. Two more runs are shown "
-       "with it: a larger β, and 64 fresh pairs before every step, drawn "
-       "from the model as it is then. The start is "
-       f"{file['header']['pass@1']:.2f}. The numbers are means of three "
-       "seeds, ± the standard error; margin and accuracy come from the "
-       "log, at the best step and at the end."
-       "\n\n| | share right, best | at the end | margin | accuracy | "
-       "answers drawn |\n|---|---|---|---|---|---|\n" + rows,
+reveal("preferences.7", "it stays level",
+       f"It goes from {then:.2f} to {late:.2f}, a mean of three seeds and "
+       "five steps. A pair asks how two answers of the *starting* model "
+       "are ordered. The share right depends on what the model says now. "
+       "The picture has two more runs. With 256 pairs, read ten times, "
+       f"the share falls from {means['DPO'][15]:.2f} to "
+       f"{means['DPO'][40]:.2f}. With 64 fresh pairs before every step it "
+       "does not turn in these 40 steps and reaches "
+       f"{means['DPO, fresh pairs'][40]:.2f}, and there the accuracy falls "
+       f"after step 15, from {fresh[0]:.2f} to {fresh[1]:.2f}. (They cost "
+       f"{cost[1]:,} drawn answers a seed, the 2,560 pairs {cost[0]:,}.)",
        pictures.on_a_network(
-           {"header": file["header"], **arms}, list(arms),
-           "Above: log-ratios of the pairs. Below: share of right answers "
-           "to new sums. A line per seed."),
+           {said: file[arm] for arm, said in names.items()}, file["header"],
+           "Above: two lines of the log, a line per seed. Below: dots, the "
+           "share right; dashed, the log's accuracy, mean of the seeds."),
        instead={
-           "it rises higher and stays there":
-           "More pairs help. They are still all answers of the model that "
-           "began.",
-           "it rises as high and stays there":
-           "That would be the case if ten readings were the trouble, and "
-           "256 pairs had taught all there was.",
-           "it rises as high and falls again":
-           "It falls again. Before that it gains from more pairs.",
+           "it falls as much as the share":
+           "It would, if the model still gave the answers in the pairs.",
+           "it falls half as much":
+           "It does not fall: these pairs are answers of the old model.",
+           "it rises half as much":
+           "It rose before. From step 20 on it hardly moves.",
        })
 
 # %% [markdown]
-# **The log does not show the turn.** From its best step to the end, the first run's margin grows
-# from 0.41 to 1.28 and its accuracy from 0.87 to 0.91, while the share of right answers falls from
-# 0.72 to 0.53. A likely reason: at −15 nats a rejected answer is three million times less likely
-# than at the start. To push it further down teaches nothing, and it still moves all other answers
-# through the shared parameters. Fresh pairs are answers that the model gives now. Their run does
-# not turn in these 40 steps. It drew twice the answers of the run with 2,560 pairs.
+# **Is `rewards/chosen` the alarm, then?** Below 0 it says that the typical chosen answer, too, has
+# become rarer. Where both answers of a pair lose, others gain. In all six runs on stored pairs its
+# mean of five steps falls below 0 between step 8 and step 13, and stays there. The share right,
+# mean of the seeds, is best at step 15 with 256 pairs and at step 20 with 2,560. So here the line
+# warned early. In the toy it warned too late. In a real run grade samples while you train, and stop
+# by the grades.
 #
-# **In a real run** grade samples while you train, and stop by the grades. `logps/chosen` is a cheap
-# alarm, and not a sure one: at β = 1 the share slips from 0.77 to 0.72 while the chosen log-ratio
-# stays near 0. TRL's `DPOTrainer` starts from β = 0.1 and learning rate 1e-6. Tune β, learning rate
-# and steps together, for all three decide how far the gap goes.
+# **At scale.** Razin et al. trained Llama-3-8B-Instruct to *refuse* unsafe prompts. Its refusals
+# fell from 74.4 % to 33.4 %, and probability went to harmful answers
+# ([arXiv 2410.08847](https://arxiv.org/abs/2410.08847)).
 #
-# **It happens at scale.** Razin et al. trained Llama-3-8B-Instruct *to refuse* unsafe prompts, and
-# its refusals fell from 74.4 % to 33.4 % ([arXiv 2410.08847](https://arxiv.org/abs/2410.08847)).
-# The probability went to harmful answers.
-#
-# **When does a reward model of its own pay?** When it judges new answers better than the policy's
-# log-ratio does. Lin et al. trained both on the same pairs and tested five shifts of data: the
-# log-ratio's accuracy was 3 % lower on average, 7 % at most
-# ([arXiv 2409.03650](https://arxiv.org/abs/2409.03650)). Razin et al. find a cause: the log-ratio
-# leans more on the single tokens of an answer, a reward model on the hidden state
-# ([arXiv 2507.07981](https://arxiv.org/abs/2507.07981)). It is our toy's lesson: other features,
-# other judgement.
-#
-# <details><summary>One level deeper: which pairs displace, Adam, noisy labels</summary>
+# <details><summary>One level deeper: which pairs displace, Adam, other judges</summary>
 #
 # * *Which pairs.* On one pair the logit of an answer $y$ rises by $\phi_y\cdot(\phi_w-\phi_l)$ a
-#   step, $\phi$ the features of an answer. Any $y$ for which this is larger than for $w$ overtakes
-#   it. With the last hidden states as $\phi$, summed over tokens, Razin et al. call
-#   $\phi_w\cdot\phi_l-\|\phi_w\|^2$ the CHES score. It is high for a pair whose two answers look
-#   alike to the model. Dropping the highest repaired their runs.
-# * *Where the two equations stop.* They need features that stay put and plain gradient steps. In a
-#   network the features move. Adam's first step has the same size for every number, so the tone
-#   rises by $s$ and Yes by $k\,s$: another way, with the border again at $k=1$.
-# * *Noisy labels* make the best gap finite again. Conservative DPO assumes a share of wrong labels.
-# * *Other losses* at equal gaps (SimPO, an anchor on the chosen answer), and all arms of the
-#   recorded run: statements page.
+#   plain gradient step, up to a factor; $\phi$ are the features. If this is larger for $y$ than for
+#   $w$, then $y$ overtakes $w$ in the end. Razin et al. take the last hidden states, summed over
+#   tokens, as $\phi$ and call $\phi_w\cdot\phi_l-\|\phi_w\|^2$ the CHES score. It is high for a
+#   pair whose answers look alike to the model. Dropping such pairs helped in their runs.
+# * *Where this stops.* Features must stay put, and steps be plain. In a network features move.
+#   Adam's first step has one size for all numbers: the tone rises by $s$, Yes by $k\,s$. The border
+#   is at $k=1$ again.
+# * *Other judges.* Lin et al. trained a reward model and DPO on the same pairs. Under five shifts
+#   of the data DPO's log-ratio was 3 % less accurate on average, 7 % at most
+#   ([arXiv 2409.03650](https://arxiv.org/abs/2409.03650)). One cause that Razin et al. found: the
+#   log-ratio leans more on single tokens, the reward model on the hidden state
+#   ([arXiv 2507.07981](https://arxiv.org/abs/2507.07981)).
 # </details>
 
 # %%
@@ -763,89 +707,55 @@ check.bradley_terry(my_bradley_terry)
 #
 # <details><summary><b>Derive DPO.</b></summary>
 #
-# The best policy under reward minus β KL is the reference times e^(r/β), over Z. Take logs: the
-# reward is β times the policy's log-ratio, plus β log Z. In a difference of two answers to one
-# prompt Z cancels. Put the difference into Bradley-Terry, the sigmoid of the reward gap, and
-# minimise the negative log-likelihood of the label.
+# Write the reward as the policy's own log-ratio, and fit that to the labels. The best policy under
+# reward minus β KL is the reference times e^(r/β), over Z. Take logs: the reward is β times the
+# log-ratio, plus β log Z. In a difference of two answers to one prompt Z cancels. Put the
+# difference into Bradley-Terry and minimise the negative log-likelihood of the label.
 # </details>
-# <details><summary><b>What does β do?</b></summary>
+# <details><summary><b>What does β do, and where is the KL in the loss?</b></summary>
 #
-# A larger β keeps the policy closer to the reference. At the optimum the gap in log-ratios is the
-# reward gap over β, so a small β moves further. In the first steps of plain gradient descent it
-# looks the other way round, for the push has a factor β; Adam takes most of that away. With one
-# label per pair there is no optimum: β, rate and steps decide together how far it goes. Usual: 0.1.
+# A larger β makes the best gap in log-ratios smaller: it is the gap in scores over β. The KL is in
+# the derivation only; no term of the loss holds an answer outside the pairs. If labels never err,
+# the gap has no end at any β: β, rate and steps decide how far it goes. In the first plain gradient
+# steps a small β is slower.
 # </details>
 # <details><summary><b>What is DPO's gradient, and why the weight?</b></summary>
 #
-# The gradient of log π of the chosen answer minus that of the rejected one, times β σ(−margin). The
-# weight is the chance the model still gives to the wrong order. Without it every pair would be
-# pushed for ever at full strength, also those that are in order, and likelihoods would run away
-# sooner.
-# </details>
-# <details><summary><b>Where is the KL in DPO?</b></summary>
-#
-# It is nowhere explicit; it is in the derivation. The reference enters through the log-ratios of
-# the pair's two answers. No term holds an answer outside the pairs. With one label per pair the
-# loss even drives the policy infinitely far, for every β; only the stop ends it.
-# </details>
-# <details><summary><b>Why does IPO exist?</b></summary>
-#
-# It gives the gap an end. With labels that never err, DPO's best gap is infinite at every β. IPO's
-# squared loss is smallest at the finite gap 1/(2β), and it stops there. It moves the same features
-# as DPO on the way: displacement stays possible.
-# </details>
-#
-# The other seven can wait for another evening.
-#
-# <details><summary><b>What does the reference cost, and when do you need SFT first?</b></summary>
-#
-# It costs a frozen copy and one more forward pass. Its log-probabilities can be computed once and
-# cached, for pairs and reference do not change. SFT on the chosen answers comes first when another
-# model wrote the pairs: else the reference finds both answers unlikely, and their log-ratio says
-# little.
-# </details>
-# <details><summary><b>Is DPO's implicit reward β log π/π_ref?</b></summary>
-#
-# Up to β log Z of the prompt. So compare it between answers to one prompt, never between prompts.
+# Up the chosen log-probability, down the rejected one, times β σ(−margin). The weight is β times
+# the chance that the model still gives to the wrong order: β/2 at the start, 0.12 β at a margin of
+# 2. <!-- cited: 0.12 --> Without the weight the loss would be linear in the gap, and pairs long in
+# order would be pushed on at full strength.
 # </details>
 # <details><summary><b>My DPO loss falls, and so does the chosen log-probability. Is it broken?</b></summary>
 #
-# Not necessarily: the loss sees only the gap. With shared parameters a push on the pair moves other
-# answers, and one of them can rise faster than the chosen one. Find out where the mass went: sample
-# and grade. The cure is a label on the answer that rises: fresh pairs, or a file that contains it.
-# Else stop earlier, or drop pairs whose answers are nearly alike. An anchor adds −log π of the
-# chosen answer to the loss and holds that answer up.
-# </details>
-# <details><summary><b>IPO, SimPO, KTO: one sentence each.</b></summary>
-#
-# Three relatives of DPO. IPO: a squared loss, so that the gap has a target, 1/(2β). SimPO: no
-# reference, the mean log-probability per token, a margin. KTO: single answers marked good or bad,
-# each against a reference point.
+# Not necessarily, but find out where the probability went: sample and grade. The loss sees only the
+# gap. Answers share features, so a push on a pair moves answers in no pair too: in our toy Yes
+# rises by k², the chosen one by 1. Cures: labels on what rises (fresh pairs), an earlier stop, no
+# pairs of look-alike answers, or an anchor, −log π of the chosen answer.
 # </details>
 # <details><summary><b>DPO and RLHF have the same optimum. Why does anybody still run PPO or GRPO?</b></summary>
 #
-# Because online RL gets a judgement on what the policy says now. The optimum is the same only for
-# the same labels, a reward and a policy built alike, and training to the end
-# ([arXiv 2503.01067](https://arxiv.org/abs/2503.01067)). DPO moves answers outside its pairs and
-# judges them by the policy's own features. A separate reward model has others, and has been
-# measured to judge new answers better. With good pairs and no cheap grader: DPO, which needs no
-# sampling. With a verifier: online RL. On-policy DPO lies between.
+# The optimum is the same if labels settle every score. Where they are silent, DPO judges by the
+# policy's features; under shift its log-ratio was 3 % less accurate than a reward model
+# ([arXiv 2409.03650](https://arxiv.org/abs/2409.03650)). One proposed reason: judging is often
+# simpler than writing, so it takes fewer labels
+# ([arXiv 2503.01067](https://arxiv.org/abs/2503.01067)). And online RL is graded on what the policy
+# says now. With good pairs and no grader: DPO.
+# </details>
+# <details><summary><b>What if people are not Bradley-Terry? And what is IPO for?</b></summary>
+#
+# Then no scores fit. For a cycle, A over B over C over A, the best fit is three equal scores. IPO
+# starts from the chance of winning instead ([arXiv 2310.12036](https://arxiv.org/abs/2310.12036)).
+# Its loss, (h_w − h_l − 1/(2β))², has a finite best gap even if labels never err. It does not cure
+# displacement: in our toy, k = 1.5 and β = 0.1, No ends at 0.26. <!-- cited: 0.26 -->
 # </details>
 # <details><summary><b>Why do DPO models write longer, and what do you do about it?</b></summary>
 #
-# Because the chosen answers of many files are a little longer, and DPO learns this taste with
-# everything else. With one label per pair the taste has no end. And h is a sum over tokens, so that
-# a long answer needs less push on each token. In our exact toy (statements page) a
-# fair judge leaves the length as it was: the loss itself has no such taste. Cures: balance the
-# pairs by length; or add $\alpha(T_w-T_l)$ inside σ, so that h need not explain what length
-# explains ([arXiv 2403.19159](https://arxiv.org/abs/2403.19159)); and grade with a judge that
-# controls for length. Dividing by the length (SimPO) is no neutral cure: it asks for a reward per
-# token.
-# </details>
-# <details><summary><b>Must I mask the prompt in DPO?</b></summary>
-#
-# With sums it cancels: prompt tokens are the same in both answers, under both models. Mask them all
-# the same, for with a division by the length they no longer do.
+# Often because the chosen answers are longer, and DPO fits that taste too. The loss need not have a
+# taste of its own: in our toy with separate answers (statements page) a fair judge leaves the
+# length as it was. Cures: pairs balanced by length; $\alpha(T_w-T_l)$ inside σ, so that h need not
+# explain what length explains ([arXiv 2403.19159](https://arxiv.org/abs/2403.19159)); grading that
+# controls for length.
 # </details>
 #
 # The sentences that one hears about preferences, true or not, and the whole family:

@@ -12,8 +12,8 @@
 # **After this page** you can say when training on a flawed reward helps and when it turns into
 # harm, measure how hard you push in nats, and name what a KL penalty does about it and what not.
 #
-# 32 minutes, then 6 in a second sitting · exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et al.
-# 2023, [arXiv 2210.10760](https://arxiv.org/abs/2210.10760); heavy tails: Kwa et al. 2024,
+# 35 minutes, then 13 in a second sitting · exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et
+# al. 2023, [arXiv 2210.10760](https://arxiv.org/abs/2210.10760); heavy tails: Kwa et al. 2024,
 # [arXiv 2407.14503](https://arxiv.org/abs/2407.14503); best of N: Beirami et al. 2024,
 # [arXiv 2401.01879](https://arxiv.org/abs/2401.01879)
 #
@@ -39,63 +39,54 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 #
 # A small transformer is to sort: `27,68,66,11,15?` Its grader pays 1 for five numbers in order and
 # 0 for anything else, so a right answer is always paid. Training is Dr. GRPO, 40 steps of 64
-# answers. This is what the log shows:
+# answers. How do pay and truth go?
 
 # %%
-pictures.paid_and_true(truth=False)
+pictures.paid_and_true()
 
 # %% [markdown]
-# The log looks healthy. Before training, 47 of 100 held-out problems were solved.
+# The pay rises. Before training 47 of 100 held-out problems were solved, and after it none. For
+# each prompt one list is right, but 91,962,520 lists are in order, and the grader cannot tell them
+# apart.
+#
+# Did the pay teach the model to forget the given numbers? The test is a *coin*: it pays four of
+# five answers, whatever they say.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("rewards.1", "After the 40 steps, how many of 100 are solved?",
-        ["about 60: right answers are paid, and the pay has risen",
-         "about 47: right and wrong ordered lists are paid alike",
-         "about 25: some forget the given numbers, some do not",
-         "none: all forget the given numbers"])
+predict("rewards.1", "Same model, same 40 steps, but paid by the coin. How "
+        "many of 100 problems are solved after it?",
+        ["about 60: it was unlearning that hurt",
+         "about 47: a coin teaches nothing",
+         "about 25: it forgets at half the speed",
+         "none: it forgets all the same"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-whole, others = pictures.pay_by_numbers_kept()
-reveal("rewards.1", "none: all forget the given numbers",
-       "This happened in all three seeds. For each prompt one list is "
-       "right, but 91,962,520 lists are in order, and the grader cannot "
-       "tell them apart. Forgetting was not even better paid. Before "
-       f"training, {whole:.0%} of the answers that kept the given numbers "
-       f"were paid, and {others:.0%} of the others. The log could not "
-       "show the loss.",
-       pictures.paid_and_true(),
-       pictures.answers_before_and_after(),
+reveal("rewards.1", "none: it forgets all the same",
+       "In all three seeds, and sooner than under the grader. In a group "
+       "some answers are paid and some are not, so there are advantages, "
+       "and every step moves the weights. Only a pay that notices the loss "
+       "pulls it back. In small steps (right) the right list is learned, "
+       "and the other two still lose.",
+       pictures.three_pays(),
        instead={
-           "about 60: right answers are paid, and the pay has risen":
-           "The grader pays for order only.",
-           "about 47: right and wrong ordered lists are paid alike":
-           "They are. So nothing brings back what a step has lost.",
-           "about 25: some forget the given numbers, some do not":
-           "What would stop the rest from forgetting?",
+           "about 60: it was unlearning that hurt":
+           "The coin does not care for right answers either.",
+           "about 47: a coin teaches nothing":
+           "It teaches nothing, and yet it moves the weights.",
+           "about 25: it forgets at half the speed":
+           "It forgets faster than under the grader, which at least asks "
+           "for order.",
        })
 
 # %% [markdown]
-# Did the pay teach the model to forget? The test is a *coin*: it pays four of five answers,
-# whatever they say, and so it teaches nothing at all.
-
-# %% jupyter={"source_hidden": true}
-# the picture
-pictures.three_pays()
-
-# %% [markdown]
-# Paid by the coin, the model forgets even faster. So the weak check did not teach the forgetting:
-# **every step moves the weights a little, and only a pay that notices pulls it back.** In small
-# steps (right) the right list is learned, and the other two still lose.
-
-# %% [markdown]
 # What you want is called **gold**. What you can compute and pay is a **proxy**. A proxy fails in
-# two ways. It can leave gold *unprotected*, as here: the pay is blind, and gold drifts away. Or its
-# error is *exploited*: what is wrong is paid better, and training goes there. The rest of the page
-# is about the second. Larger models show it. Chat models grow wordy because raters like length
-# ([2310.03716](https://arxiv.org/abs/2310.03716)). A 4B model was paid when its code passed a
-# function `run_tests`, and in every run it learned to write that function anew
+# two ways. It can leave gold *unprotected*, as here: gold drifts away, and the pay does not notice.
+# (A KL penalty would: it charges for every change. We have not run that.) Or its error is
+# *exploited*: what is wrong is paid better, and training goes there. The rest of the page is about
+# the second. Larger models show it: a 4B model was paid when its code passed a function
+# `run_tests`, and in every run it learned to write that function anew
 # ([a public study](https://www.alignmentforum.org/posts/R5MdWGKsuvdPwGFBG/steering-rl-training-benchmarking-interventions-against)).
 
 # %% jupyter={"source_hidden": true}
@@ -238,9 +229,8 @@ for k in (4, 8):
 # from up there: few at $N=16$, most at $N=256$. **Beyond some score, a higher score
 # means a larger error.**
 #
-# Interviewers ask for two names. A's error weakens every score alike: that is *regressional*
-# Goodhart. B's error takes over at the top: that is *extremal* Goodhart. Errors like B's are called
-# **heavy-tailed**: large ones are rare, but far more frequent than a normal distribution allows.
+# Errors like B's are called **heavy-tailed**: large ones are rare, but far more frequent than a
+# normal distribution allows.
 #
 # Could a test on pairs have warned you?
 
@@ -249,17 +239,16 @@ for k in (4, 8):
 task("rewards.t1", rare_glitch.rare_glitch_explorer(),
      ("Build a grader that is right on more pairs than B, on at least "
       "93.2 %, and yet so bad to search with that its best of 1,024 has "
-      "less gold than its best of 4.",
+      "less gold than its best of 4. Say first: fewer glitches, or smaller "
+      "ones?",
       rare_glitch.accurate_and_ruinous))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# One glitch in two hundred answers, of size 10. Without any glitch the grader would be right on
-# 93.7 % <!-- cited: 93.7 % --> of pairs.
-#
-# To go on: set the glitches back to 2 % and make them smaller. At size 1, as wide as gold itself,
-# they are harmless. At size 3 gold already turns.
+# Fewer, but as large: one in two hundred answers, of size 10. Smaller ones at 2 % are harmless at
+# size 1, as wide as gold itself; at size 3 gold already turns. Without any glitch the grader would
+# be right on 93.7 % <!-- cited: 93.7 % --> of pairs.
 # </details>
 #
 # **The test on pairs cannot see what ruins you:** it never looks at the top of 1,024.
@@ -269,8 +258,7 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # Strictly, no. B is a mix of two normals, and very far out gold would rise again. Over the scores
 # that we reach it acts like a heavy tail. For heavy tails Kwa et al. prove that the proxy can rise
 # without limit, at hardly any KL, while gold stays where it began
-# ([statements](statements/16_rewards.ipynb)). The other two Goodharts are *causal* (the proxy
-# follows something that merely goes with gold) and *adversarial* (somebody games it).
+# ([statements](statements/16_rewards.ipynb)).
 # </details>
 #
 # ## How hard was that push?
@@ -288,9 +276,9 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # \mathrm{KL}&=\log N-\frac{N-1}{N}
 # \end{aligned}$$
 #
-# Otherwise this is an upper bound. Choosing among answers of one score moves nothing. And no policy
-# gets further from the start than $-\log$ of the best answer's probability. In the toy an answer
-# has probability 1/4,096, so that end is at 8.3 nats:
+# Otherwise this is an upper bound. If answers tie, choosing between them adds nothing. And at most
+# all probability goes to the best answer, which costs $-\log$ of its probability. In the toy an
+# answer has probability 1/4,096, so that end is at 8.3 nats:
 
 # %% jupyter={"source_hidden": true}
 # folded: the formula against the toy
@@ -303,7 +291,7 @@ for N in (32, 64, 256, 1024, 10**6):
 # **Each doubling of $N$ adds at most $\log 2$ nats, so KL grows like $\log N$.** That is little,
 # but it is not harmless: the best of 256 that ruined gold is 4.5 nats from the start.
 #
-# ## Does a leash protect you?
+# ## Does a KL penalty protect you?
 #
 # Does the KL penalty of RL keep gold from falling? RL heads for
 # $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1), with the score as $R$:
@@ -315,8 +303,7 @@ def leashed(beta, scores):
 
 # %% [markdown]
 # At equal KL no other policy has a higher mean score. Take grader B and allow 2.5 nats. Best of 32
-# costs just that and reaches gold 1.57, the top of its curve. (Gold is normal, so honest scores end
-# near 3.5. The highest score of a prompt is about 25.)
+# costs just that and reaches gold 1.57, the top of its curve.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -355,11 +342,11 @@ crowd = ((B / 3.4).exp() * ~glitches).sum(1).mean().item()
 reveal("rewards.5",
        "about 0.25: the glitches eat the nats",
        f"{worth[3]:.2f}, and no β brings more. 2.5 nats mean β = 3.4. "
-       "There a glitch of 25 weighs e^(25/3.4), about 1,560, and one of "
-       "30 weighs 6,800. All honest answers of a prompt together weigh "
+       "A prompt's highest score, near 25, is a glitch, and weighs "
+       "e^(25/3.4), about 1,560. All those without a glitch together weigh "
        f"about {round(crowd, -2):,.0f}. So {100 * on_them:.0f} % of the "
        "probability moves to glitches, and that is what the nats are "
-       f"spent on. The honest answers hardly move: gold {honest:.2f}. "
+       f"spent on. The other answers hardly move: gold {honest:.2f}. "
        "**Equal nats are not equal harm.**",
        pictures.one_ruler(paths),
        instead={
@@ -372,18 +359,20 @@ reveal("rewards.5",
        })
 
 # %% [markdown]
-# Why do the honest answers gain so little? Under B, 2.5 nats means $\beta=3.4$. Weighting a normal
-# of std 1 by $e^{g/\beta}$ moves its mean to $1/\beta$, and $1/3.4$ is 0.29.
+# Why do the answers without a glitch gain so little? Under B, 2.5 nats means $\beta=3.4$. Weighting
+# a normal of std 1 by $e^{g/\beta}$ moves its mean to $1/\beta$, and $1/3.4$ is 0.29.
 #
-# Why is best of $N$ safer? It asks who comes first, and not by how much. Pay RL the *rank* of an
-# answer instead of its score, and RL lies on the curve of best of $N$ (triangles).
+# Why is best of $N$ safer? It asks who comes first, and not by how much. Pay RL the rank $u$ of an
+# answer, the share that scores lower, and RL comes close to the curve of best of $N$ (triangles).
 #
-# So $\beta$ is a leash. **It chooses where on the curve of your pay you stop. It does not lift that
-# curve.** Gao et al. found the same with trained reward models: a penalty did what stopping earlier
-# does.
+# **β chooses where on the curve of your pay you stop. It does not lift that curve.** In this toy
+# that is so by construction, as β is all that moves. Gao et al. measured it on trained reward
+# models: runs with and without a penalty lay on one curve.
 #
-# How wide the gap is, 0.26 against 1.57, belongs to this toy. Are real reward models heavy-tailed?
-# Kwa et al. found those that they measured consistent with light tails.
+# Are real reward models heavy-tailed? Those that Kwa et al. measured looked light-tailed, and yet
+# gold turns in Gao's runs. A trained reward model has a second way to fail: its error was small on
+# answers like those it learned from, and training leaves them. Then what counts is the error where
+# the policy goes, not the error at the start.
 #
 # <details><summary>One level deeper: best of N is RL, too; and GRPO's z-score</summary>
 #
@@ -394,49 +383,14 @@ reveal("rewards.5",
 # GRPO's z-score bounds one *step*: in a group of eight a glitch of 30 gets at most √7, about 2.6.
 # It does not change who wins the group, so the goal stays what it was. Dr. GRPO does not divide by
 # the std, and there the glitch gets 26. <!-- cited: 2.6, 26 -->
-#
-# Gao et al. also found that larger reward models, trained on more comparisons, turn later.
 # </details>
 #
-# ## What lifts the curve?
+# What does lift it? Another pay: the rank, a cap (second sitting), a better grader.
 #
-# Change what is paid. The simplest change is a *cap*: a score beyond the cap is cut to it, so all
-# answers up there earn the same. Where would you put it?
-
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("rewards.t2", capped_reward.capped_reward_explorer(),
-     ("With a cap: gold above 1.6, more than best of N reached under B.",
-      capped_reward.capped_well))
-
-# %% [markdown]
-# <details><summary>What the task shows</summary>
-#
-# A cap of 2 and β of 0.3 or less. Without a cap no β helps, and a cap of 5 helps little. All
-# answers above the cap tie, so ask who is up there. Above 2, 26 in 100 are glitches, and their mean
-# gold is 1.7. Above 3, 82 in 100 are, and it is 0.6. A cap helps where honest answers still
-# outnumber the glitches. <!-- cited: 26, 1.7, 82, 0.6, 0.09 -->
-# </details>
-#
-# So which grader would you buy? Nats say how far a policy has gone, and not in which direction. So
-# plot gold *against* nats, and compare there. Equal $\beta$ would not do: $\beta=3.4$ spends 2.5
-# nats under B and only 0.09 under A.
-
-# %% jupyter={"source_hidden": true}
-# folded: RL under A, under B and under B capped at 2, at equal nats
-capped = path([leashed(b, B.clamp(-2, 2)) for b in
-               (10, 3, 1, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)])
-pictures.which_to_buy({"A": paths["A"]["RL"], "B": paths["B"]["RL"],
-                       "B, capped at 2": capped})
-
-# %% [markdown]
-# If you push little, buy B and cap it. Beyond about 3 nats buy A: the best answers of capped B all
-# tie, so it has nothing left to choose from. **Judge a grader by its gold at the nats you will
-# spend, and not by pairs.**
-#
-# In a real run, plot gold at every checkpoint beside score and KL: held-out tests, a grader that is
-# never trained on, or answers that you read. Read those with the *highest* scores, because in a
-# random sample two glitches in 100 look like nothing.
+# **Judge a grader by its gold at the nats you will spend, and not by pairs.** In a real run, plot
+# gold at every checkpoint beside score and KL: held-out tests, or a grader that is never trained
+# on. And read the answers with the *highest* scores: in a random sample two glitches in 100 look
+# like nothing.
 
 # %% jupyter={"source_hidden": true}
 # your guesses so far
@@ -454,13 +408,46 @@ score("rewards.1", "rewards.2", "rewards.5")
 # | formula | one normal error: $\mathbb E[g\mid r]=r/(1+s^2)$, never turns · best of N: $\mathrm{KL}\le\log N-(N-1)/N$, equal while each answer is rare · RL: $\pi_{\text{ref}}e^{R/\beta}$ |
 # | picture | gold against KL rises, turns and falls; the score only rises |
 # | numbers | B, right on 92 % of pairs: gold 1.57 at N = 32, 0.50 at 256; A, right on 75 %: 1.98 at 256. At 2.5 nats under B: best of N 1.57, RL 0.26 |
-# | the leash | β chooses where on the curve of your pay you stop; it does not lift it |
-# | what lifts it | another pay: the rank instead of the score; a cap where most answers are still honest |
+# | the KL penalty | β chooses where on the curve of your pay you stop; it does not lift it |
+# | what lifts it | another pay: the rank instead of the score; a cap where glitches are outnumbered |
 # | which grader | the one with the most gold at the nats you will spend |
-# | choice | what you pay. Everything after it is arithmetic |
 
 # %% [markdown]
 # ## Second sitting: can you buy safety, or see the turn coming?
+#
+# ### What lifts the curve?
+#
+# Change what is paid. The simplest change is a *cap*: a score beyond the cap is cut to it, so all
+# answers up there earn the same. Where would you put it?
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("rewards.t2", capped_reward.capped_reward_explorer(),
+     ("Best of N reached gold 1.57 under B. Reach 1.65 with a cap. Say "
+      "first where the cap belongs: as high as gold goes, near 3.5, or "
+      "lower?", capped_reward.capped_well))
+
+# %% [markdown]
+# <details><summary>What the task shows</summary>
+#
+# Lower: a cap of 2 and β of 0.2 or less. All answers above the cap tie, so ask who is up there.
+# Above 2, 26 in 100 are glitches, and their mean gold is 1.7. Above 3, 82 in 100 are, and it is
+# 0.6. A cap helps where the glitches are still outnumbered. <!-- cited: 26, 1.7, 82, 0.6, 0.09 -->
+# </details>
+#
+# So which grader would you buy? Plot gold *against* nats, and compare there. (At equal $\beta$ the
+# nats differ: $\beta=3.4$ spends 2.5 under B and 0.09 under A.)
+
+# %% jupyter={"source_hidden": true}
+# folded: RL under A, under B and under B capped at 2, at equal nats
+capped = path([leashed(b, B.clamp(-2, 2)) for b in
+               (10, 3, 1, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)])
+pictures.which_to_buy({"A": paths["A"]["RL"], "B": paths["B"]["RL"],
+                       "B, capped at 2": capped})
+
+# %% [markdown]
+# If you push little, buy B and cap it. Beyond about 3 nats buy A: the best answers of capped B all
+# tie, so it has nothing left to choose from.
 #
 # ### Would three graders help?
 #
@@ -615,8 +602,8 @@ check.keep_best(my_keep_best)
 
 # %% [markdown]
 # **3 Several rewards** · 10 minutes. Right, short, polite: K rewards for an answer, `rewards` (P,
-# G, K). GRPO sums them and takes the z-score. Then the answers (right, rude) and (wrong, polite)
-# get the same advantage, and a reward with a large spread drowns the others. GDPO
+# G, K). GRPO sums them and takes the z-score. Then (right, rude) and (wrong, polite) have the same
+# advantage in every group, and a reward with a large spread drowns the others. GDPO
 # ([arXiv 2601.05242](https://arxiv.org/abs/2601.05242)) takes the z-score of *each* reward in its
 # group and sums those. Return them, (P, G). (Its last step, one z-score over the batch, left out.)
 #
@@ -650,7 +637,7 @@ check.silent_bug_rewards(my_test)
 # %% [markdown]
 # ## In the interview
 #
-# A minute each, aloud, then unfold. The five most asked come first.
+# A minute each, aloud, then unfold.
 #
 # <details><summary><b>What is reward over-optimisation, and how do you notice it?</b></summary>
 #
@@ -669,8 +656,8 @@ check.silent_bug_rewards(my_test)
 #
 # It is log N − (N−1)/N. The rank u of one answer is uniform, that of the best has density
 # N u^(N−1). The mean of the log of that is log N + (N−1) E[log u], and E[log u] = −1/N. Exact
-# while every single answer is rare and scores do not tie, else an upper bound: with two answers the
-# KL can never pass log 2, whatever N.
+# while every single answer is rare and scores do not tie, else an upper bound: with two equally
+# likely answers the KL never passes log 2.
 # </details>
 # <details><summary><b>Reward model X is right on 92 % of pairs, Y on 75 %. Which?</b></summary>
 #
@@ -684,19 +671,11 @@ check.silent_bug_rewards(my_test)
 # false pass in a hundred is found once the policy is pushed.
 # </details>
 #
-# The other three can wait for another evening.
-#
 # <details><summary><b>Best of N, rejection-sampling fine-tuning, RL: what differs?</b></summary>
 #
 # Where the selection happens. Best of N pays at every request. Fine-tuning on the picks moves it
 # into the weights, once. RL repeats it, with wrong answers pushed down too, and follows the size of
 # the reward unless it is normalised or cut. None teaches what is never sampled.
-# </details>
-# <details><summary><b>Outcome or process reward?</b></summary>
-#
-# Outcome is harder to game, process is denser. A process reward grades each step, so credit is
-# local; but it is a learned proxy asked at every step, and steps that please it can be written
-# without end. A shaping bonus keeps the optimum only as a difference of potentials.
 # </details>
 # <details><summary><b>What is on-policy distillation?</b></summary>
 #

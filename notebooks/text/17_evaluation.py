@@ -9,11 +9,11 @@
 # %% [markdown]
 # # 17 · Evaluation: did it learn, or only sharpen?
 #
-# **After this page** you can estimate pass@k without bias, compare a model before and after
-# training fairly, and derive what a training step does to entropy. In the second sitting you find
-# the fault behind a sick run.
+# **After this page** you can estimate pass@k without bias, say what a model gained and lost by
+# training, and, after the second sitting, derive what a step does to entropy and find the fault
+# behind a sick run.
 #
-# 34 minutes, then 9 in a second sitting · exercises 31 more · after 08 (GRPO), 11 (DAPO) · pass@k:
+# 33 minutes, then 20 in a second sitting · exercises 31 more · after 08 (GRPO), 11 (DAPO) · pass@k:
 # Chen et al. 2021, [arXiv 2107.03374](https://arxiv.org/abs/2107.03374); the question: Yue et al.
 # 2025, [arXiv 2504.13837](https://arxiv.org/abs/2504.13837); entropy: Cui et al. 2025,
 # [arXiv 2505.22617](https://arxiv.org/abs/2505.22617)
@@ -219,9 +219,8 @@ reveal("evaluation.3", "about 70: then 64 wrong answers were bad luck",
        "this test could not have shown learning in our sense. By the "
        f"1,024 answers each, {up} of the 64 problems rose beyond chance "
        f"and {len(moved) - up} fell. It is not simply the rarest that "
-       "fell: this one, the hardest, rose. So **two in three gained, and "
-       "one in five lost some of what the base could do.** Whether that is "
-       "sharpening or forgetting, the counts do not tell.",
+       "fell: this one, the hardest, rose. **Two in three problems gained, "
+       "one in five lost some, and none was learned in our sense.**",
        pictures.judged(named),
        instead={
            "0: it was out of the base's reach":
@@ -260,20 +259,104 @@ task("evaluation.t1", sharpen_or_learn.sharpen_or_learn_explorer(),
 # <details><summary>One level deeper: is it the length limit, or a lower temperature?</summary>
 #
 # Not the limit alone. One trained answer in ten was cut at 80 tokens. Among the finished answers
-# the difference at k = 16 is still −0.05 ± 0.02. Nor a token temperature: sampling the trained
-# models of the second run at 1.5 brings back 0.02 of the 0.13 that were lost. Curves:
+# the difference at k = 16 is still −0.05 ± 0.02. Nor a token temperature: heating the trained
+# models of the second run (from another base) to 1.5 brings back 0.02 of the 0.13 that were lost.
+# Curves:
 # [statements page](statements/17_evaluation.ipynb). <!-- cited: 0.05, 0.02, 0.13, 1.5, 0.46 -->
 # </details>
 #
-# Is the comparison fair? Cooling the *base* to a temperature of 0.5 lifts its pass@1 from 0.34 to
-# 0.46. So part of the gain at k = 1 needs no training at all.
-# **Give each model its own best temperature before you compare.**
+# And the gain? Cooling the *base* to a temperature of 0.5 lifts its pass@1 from 0.34 to 0.46. That
+# is more than half of what training gained at k = 1, for nothing. A fair comparison gives each
+# model its best temperature; we have not cooled the trained one.
 #
 # **A crossing shows that something became rare. It does not show that nothing was gained.**
 #
-# ## Why training sharpens
+# ## What could the base do untrained?
 #
-# What makes rare answers rarer? Watch the Countdown run on the way. A policy's **entropy** says how
+# One more control, on a smaller task: arithmetic chains modulo 10, calculated from left to right.
+# To 4+3−8=? the answer is 9. GRPO trains for 40 steps, and a sampled answer is right in 93 of
+# 100 cases then, where the base has 39 <!-- cited: 93, 39 -->.
+#
+# What did training change? In four of ten answers the base calculates step by step; in the others
+# it says a digit at once. That can be changed without training. Write the first token of the
+# calculation for the base, and let it continue with its likeliest token each time.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("evaluation.4", "The base, made to calculate, likeliest token "
+        "each time. It is right on",
+        ["about 40 %: the same weights know no more",
+         "about 65 %: each step can still go wrong",
+         "about 93 %: training found this way, too",
+         "100 %: every step of it was known"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+report = reports(runs / "chain_controls.json")
+base = report["base"]
+cold = np.mean([report[s]["greedy"] for s in seeds])
+digits, chains = kept(runs / "chain_kept_answers.json")
+_, fresh = kept(runs / "chain_fresh_answers.json")
+
+def share_right(lines):
+    return np.mean([line.count(d) / len(line)
+                    for d, line in zip(digits, lines)])
+
+shown = {
+    "sampled": {"base": share_right(fresh["base"]),
+                "base, made to calculate": base["forced/steps"],
+                "trained": np.mean([share_right(chains[s])
+                                    for s in seeds])},
+    "likeliest token": {
+        "base": base["greedy"],
+        "base, made to calculate": base["forced/steps/greedy"],
+        "trained": cold}}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("evaluation.4", "100 %: every step of it was known",
+       "It solves all 250 problems. Compare like with like. Left: when "
+       "both sample, the trained model is far ahead of the base that is "
+       "made to calculate. Right: when both take the likeliest token, they "
+       f"are near, {base['forced/steps/greedy']:.2f} and {cold:.2f}. "
+       "Training made the model choose the better way, and slip less on "
+       "it. It taught nothing that the base could not do.",
+       pictures.ways(shown),
+       instead={
+           "about 40 %: the same weights know no more":
+           "They know more than one sampled answer shows.",
+           "about 65 %: each step can still go wrong":
+           "So it is when it *samples*. The likeliest token was right in "
+           "every step.",
+           "about 93 %: training found this way, too":
+           "So it is for the trained model when it *samples*.",
+       })
+
+# %% [markdown]
+# **Here training brought reliability, not knowledge.**
+#
+# %%
+score(*(f"evaluation.{i}" for i in (1, 2, 3, 4)))
+
+# %% [markdown]
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | Evaluation | |
+# |---|---|
+# | sentence | pass@1 rose and pass@16 fell beyond the error bars: one try got better, and a few problems lost what the base could do. To claim learning, show a problem that the base practically never solves, and test it on fresh answers |
+# | formula | pass@k: $1-\binom{n-c}k/\binom nk$ · entropy (second sitting): $dH\approx-\eta\,\mathrm{Cov}_\pi(\log\pi,A)$, if a logit moves by $\eta A$ |
+# | picture | two pass@k curves that cross |
+# | numbers | n = 10, c = 3, k = 5: 0.917, plug-in 0.832 · 0 of 64 right, then 73 of 1,024 · the base, made to calculate: 100 % |
+# | rule | choose on some answers, judge on others |
+# | log | the reward *and* a held-out score with an error bar, and the entropy |
+
+# %% [markdown]
+# ## Second sitting: why does entropy fall, and which run is sick?
+#
+# ### Why does entropy fall?
+#
+# Watch the Countdown run on the way. A policy's **entropy** says how
 # undecided it is: $H=-\sum_i\pi_i\log\pi_i$, in nats. It is 0 if one answer is sure, and $\log K$
 # if $K$ answers are equally likely. A network has one entropy for each next token.
 
@@ -376,148 +459,11 @@ task("evaluation.t2", entropy_step.entropy_step_explorer(),
 # </details>
 #
 # Where a model is mostly right when it is sure, likely and good go together, and the law expects
-# entropy to fall. In our run it did fall. But the law is a weak guide to a network's single
-# steps: the second sitting measures a rank correlation of 0.40 <!-- cited: 0.40 -->.
-
-# %%
-score(*(f"evaluation.{i}" for i in (1, 2, 3, 5)))
-
-# %% [markdown]
-# ## Say it in 60 seconds
-
-# %% [markdown] tags=["card"]
-# | Evaluation | |
-# |---|---|
-# | sentence | pass@1 rose and pass@16 fell beyond the error bars: one try got better, and a few problems lost what the base could do. To claim learning, show a problem that the base practically never solves, and test it on fresh answers |
-# | formula | pass@k: $1-\binom{n-c}k/\binom nk$ · entropy: $dH\approx-\eta\,\mathrm{Cov}_\pi(\log\pi,A)$, rare: $\pi<e^{-H}$ |
-# | picture | two pass@k curves that cross; four corners, two of which eat entropy |
-# | numbers | n = 10, c = 3, k = 5: 0.917, plug-in 0.832 · 0 of 64 right, then 73 of 1,024 |
-# | choice | a logit moves by $\eta A$ (natural gradient); in a network the law is weak |
-# | rule | choose on some answers, judge on others |
-# | log | the reward *and* a held-out score with an error bar, and the entropy |
-
-# %% [markdown]
-# ## Second sitting: what could the base do untrained, and which run is sick?
-#
-# ### What is the best use of the base?
-#
-# Without training one can take a **vote**: sample many answers, and return the one given most
-# often. Countdown has many right formulas, so its answers do not vote well. We take a smaller task:
-# arithmetic chains, calculated from left to right and modulo 10. To 4+3−8=? the answer is 9. GRPO
-# trains for 40 steps.
-
-# %% jupyter={"source_hidden": true}
-# folded: the vote of k answers, base and trained
-def vote(line):
-    """The digit said most often; a dot could not be read."""
-    said = line.replace(".", "")
-    return max(said, key=said.count) if said else "."
-
-def voted(lines, ks):
-    return [np.mean([vote(line[i:i + k]) == d
-                     for d, line in zip(digits, lines)
-                     for i in range(0, len(line), k)]) for k in ks]
-
-ks = (1, 2, 4, 8, 16, 32, 96, 288)
-digits, chains = kept(runs / "chain_kept_answers.json")
-_, fresh = kept(runs / "chain_fresh_answers.json")
-votes = {"base": voted(fresh["base"], ks), "trained":
-         np.mean([voted(chains[s], ks[:6]) for s in seeds], axis=0)}
-pictures.votes(votes, ks)
-
-# %% [markdown]
-# At every equal k the trained model is ahead. The base needs more than 32 votes to pass a single
-# trained answer.
-#
-# What did training change? In four of ten answers the base calculates step by step; in the others
-# it says a digit at once. That can be changed without training. Write the first token of the
-# calculation for the base, and let it continue with its likeliest token each time.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("evaluation.4", "The base, made to calculate, likeliest token "
-        "each time. It is right on",
-        ["about 40 %: the same weights know no more",
-         "about 65 %: each step can still go wrong",
-         "about 93 %: training found this way, too",
-         "100 %: every step of it was known"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, computed
-report = reports(runs / "chain_controls.json")
-base = report["base"]
-cold = np.mean([report[s]["greedy"] for s in seeds])
-shown = {
-    "sampled": {"base": votes["base"][0],
-                "base, made to calculate": base["forced/steps"],
-                "trained": votes["trained"][0]},
-    "likeliest token": {
-        "base": base["greedy"],
-        "base, made to calculate": base["forced/steps/greedy"],
-        "trained": cold}}
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("evaluation.4", "100 %: every step of it was known",
-       "It solves all 250 problems. Compare like with like. Left: when "
-       "both sample, the trained model is far ahead of the base that is "
-       "made to calculate. Right: when both take the likeliest token, they "
-       f"are near, {base['forced/steps/greedy']:.2f} and {cold:.2f}. "
-       "Training made the model choose the better way, and slip less on "
-       "it. It taught nothing that the base could not do.",
-       pictures.ways(shown),
-       instead={
-           "about 40 %: the same weights know no more":
-           "They know more than one sampled answer shows.",
-           "about 65 %: each step can still go wrong":
-           "So it is when it *samples*. The likeliest token was right in "
-           "every step.",
-           "about 93 %: training found this way, too":
-           "So it is for the trained model when it *samples*.",
-       })
-
-# %% [markdown]
-# **Here training brought reliability, not knowledge.**
-#
-# ### Does the entropy law hold for a network?
-#
-# A network has such a policy at every token. We take single steps from the base of the chains, one
-# prompt each. Does the sign of the covariance foretell whether entropy rises?
-#
-# A token $y$ that was written estimates the covariance at its place by $(\log\pi(y)+H)\,A$, since
-# the mean of $\log\pi$ under $\pi$ is $-H$. We average this over the step's tokens.
-
-# %%
-steps = law(runs / "entropy_law.json")["alone, a tenth of the rate"]
-entropy_pictures.law_on_a_run(steps)
-
-# %% jupyter={"source_hidden": true}
-# folded: how often the sign is right, and how well each ranks the steps
-change = np.subtract(steps["after"], steps["before"])
-def rank(x):
-    return np.argsort(np.argsort(x))
-def rank_correlation(x):
-    return np.corrcoef(rank(x), rank(change))[0, 1]
-sign = np.sign(steps["per_token"]) == -np.sign(change)
-print(f"right about the sign: the law {np.mean(sign):.0%}, "
-      f"always 'falls' {np.mean(change < 0):.0%}")
-print("rank correlation with the change: law "
-      f"{rank_correlation(-np.array(steps['per_token'])):.2f}, "
-      f"gradient of H · true step {rank_correlation(steps['linear']):.2f}")
-
-# %% [markdown]
-# **The law is a weak signal: it is hardly better than always saying "falls".** The exact gradient
-# of $H$, times the true step of the weights, ranks the steps almost perfectly. So first order is
-# fine; the shortcut from one token and its advantage is not.
-#
-# <details><summary>One level deeper: why the shortcut fails; can one protect the entropy?</summary>
-#
-# The estimate would be unbiased if $A$ were that token's own advantage. Here it is its answer's.
-#
-# **Clip-Cov** and **KL-Cov** stop or restrain the few tokens that have the largest covariance. When
-# we silenced up to 2 % of the tokens in this way, entropy stayed three times higher and the model
-# had learned less after 40 steps: [statements page](statements/17_evaluation.ipynb).
-# </details>
+# entropy to fall. In our run it did fall. For a network's single steps the law is a weak guide: on
+# the chains its rank correlation with the change was 0.40 <!-- cited: 0.40 -->, while the exact
+# gradient of $H$ times the true step ranked them almost perfectly
+# ([statements page](statements/17_evaluation.ipynb)). First order is fine; the shortcut from one
+# token and its answer's advantage is noisy.
 #
 # ### Find the fault
 #
@@ -525,12 +471,12 @@ print("rank correlation with the change: law "
 # is healthy, and we spoiled four on purpose. The reward is what the run was paid. The held-out
 # score, in orange, is graded exactly on new problems. Each batch serves one update.
 #
-# One cause can have two symptoms, so look which comes first. A, B and D are the tasks; try C and E
+# One cause can have two symptoms, so look which comes first. D and E are the tasks; try A, B and C
 # freely.
 
 # %% jupyter={"source_hidden": true}
 task("evaluation.t3", five_runs.five_runs_explorer(),
-     *((f"Diagnose run {run}.", five_runs.named(run)) for run in "ABD"))
+     *((f"Diagnose run {run}.", five_runs.named(run)) for run in "DE"))
 
 # %% [markdown]
 # <details><summary>The five, and what gave them away</summary>
@@ -549,7 +495,7 @@ task("evaluation.t3", five_runs.five_runs_explorer(),
 # </details>
 
 # %%
-score("evaluation.4")
+score("evaluation.5")
 
 # %% [markdown]
 # ## Exercises
@@ -618,7 +564,7 @@ check.silent_bug_evaluation(my_test)
 # crossing shows that something became rare, not that nothing was gained. Then problem by problem,
 # chosen on some answers and judged on others. At large k a lucky guess passes: one digit gives
 # 1 − 0.9³² = 0.97. So I read the reasoning, too. For long training the question is open: 2504.13837
-# sees crossings, and ProRL (2505.24864) sees gains. <!-- cited: 0.97, 0.25, 0.091, 0.05 -->
+# sees crossings, and ProRL (2505.24864) sees gains. <!-- cited: 0.97, 0.25, 0.091, 0.05, 0.40 -->
 # </details>
 # <details><summary><b>How do you estimate pass@k?</b></summary>
 #
@@ -628,11 +574,11 @@ check.silent_bug_evaluation(my_test)
 # </details>
 # <details><summary><b>Why does entropy collapse in RL?</b></summary>
 #
-# Because likely answers are usually the good ones. A small step changes entropy by minus the
-# covariance, under the policy, of log-probability and logit change. Pushing up what is likely and
-# pushing down what is rare both lower it. Pushing up rare right answers raises it. In a network
-# this explains single steps weakly: in our small one its rank correlation with the change was 0.40.
-# <!-- cited: 0.40 -->
+# Because pushing up what is likely, and down what is rare, lowers it. A small step changes entropy
+# by minus the covariance, under the policy, of log-probability and logit change. Where the likely
+# answers are the good ones, that covariance is positive. Pushing up rare right answers raises
+# entropy. In a network this explains single steps weakly: in our small one its rank correlation
+# with the change was 0.40.
 # </details>
 # <details><summary><b>Entropy fell by a factor of ten. Do you stop the run?</b></summary>
 #
@@ -658,9 +604,9 @@ check.silent_bug_evaluation(my_test)
 # </details>
 # <details><summary><b>A benchmark of 30 problems, half solved. How sure is the score?</b></summary>
 #
-# Nine points: √(0.25/30) = 0.091. avg@32 cuts the noise of sampling, not of which 30 problems they
-# are. So I compare two models paired by problem, with several seeds. And 0 of 64 answers does not
-# mean impossible: a chance of 0.05 gives that once in 27 times.
+# To a standard error of nine points: √(0.25/30) = 0.091. avg@32 cuts the noise of sampling, not of
+# which 30 problems they are. So I compare two models paired by problem, with several seeds. And 0
+# of 64 answers does not mean impossible: a chance of 0.05 gives that once in 27 times.
 # </details>
 # <details><summary><b>You have one run and one evening. What do you evaluate?</b></summary>
 #
@@ -677,10 +623,11 @@ check.silent_bug_evaluation(my_test)
 # </details>
 # <details><summary><b>Random rewards raised the score. How?</b></summary>
 #
-# Not by information in the reward. Either training strengthened a way that the base preferred
-# already, or the base has seen the test: reported for Qwen models on MATH. I add a random-reward
-# arm, test on problems newer than the model, change the numbers in old ones, and see whether the
-# gain stays.
+# Not by information in the reward: the mean push is 0. But luck makes a run surer of what it
+# samples most (01), and if the base's favourite way is a good one, the score rises; clipping can
+# add a bias. Or the base has seen the test: both were reported for Qwen models on MATH. I add a
+# random-reward arm, test on problems newer than the model, change the numbers in old ones, and see
+# whether the gain stays.
 # </details>
 #
 # What else is said about learning and sharpening, temperature, learnability and curricula,

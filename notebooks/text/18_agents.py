@@ -12,7 +12,7 @@
 # **After this page** you can write the gradient of a trajectory with many turns, say whose tokens
 # belong in the loss and what happens if you forget, and choose which turn gets the credit.
 #
-# 34 minutes, then 14 in a second sitting · exercises 34 more · after 02 (REINFORCE), 07 (critic),
+# 37 minutes, then 17 in a second sitting · exercises 34 more · after 02 (REINFORCE), 07 (critic),
 # 08 (GRPO) · Search-R1, Jin et al. 2025, [arXiv 2503.09516](https://arxiv.org/abs/2503.09516);
 # turn-level credit: Zeng et al. 2025, [arXiv 2505.11821](https://arxiv.org/abs/2505.11821)
 #
@@ -137,46 +137,10 @@ reveal("agents.1", "about 15 %, worse than before", why,
        })
 
 # %% [markdown]
-# There is a quieter way to go wrong. Suppose the memory starts empty, but the six trajectories of a
-# group use one desk, one after the other, without a reset. Each tosses a coin. Heads: it
-# calculates, and is right four times in ten. Tails: it only looks at `x=`, and is right if the last
-# result was right. The first trajectory of a group earns 0.20 on average.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("agents.2", "The same policy, the same task. What does trajectory "
-        "6 of the group earn on average?",
-        ["0.20: it is the same policy", "about 0.30", "about 0.40",
-         "about 0.10: looking is worse than calculating"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-memory, by_place = 0.0, []              # memory: chance that it is right
-for place in range(6):
-    by_place.append(0.5 * 0.4 + 0.5 * memory)
-    memory = 0.5 * 0.4 + 0.5 * memory   # half overwrite it, half look
-reveal("agents.2", "about 0.40",
-       "By place the rewards are "
-       + ", ".join(f"{x:.2f}" for x in by_place) + ". The late ones are "
-       "not better, they start with more. But the group's mean, "
-       f"{sum(by_place) / 6:.2f}, is everybody's baseline, and it contains "
-       "what others left on the desk. A late look is paid for somebody "
-       "else's work, and whoever calculates raises the baseline that is "
-       "held against it. The mean push towards calculating falls from "
-       "0.083 with clean desks to 0.022. Log the reward by place in the "
-       "group. It must be flat.",
-       instead={
-           "0.20: it is the same policy":
-           "The policy is the same. Is the world?",
-           "about 0.30":
-           "Five trajectories have written before it.",
-           "about 0.10: looking is worse than calculating":
-           "Looking is worse only for the first.",
-       })
-
-# %% [markdown]
 # GRPO's baseline (recall 2) needs $G$ trajectories from the same start. With a prompt this was
-# free. A world has to be built $G$ times. **Idea 1: the start is the only thing that a group may
+# free. A world has to be built $G$ times. If a group shares one desk without a reset, its later
+# trajectories start with more, and the group's mean is wrong for all of them. Log the reward by
+# place in the group: it must be flat. **Idea 1: the start is the only thing that a group may
 # share.**
 
 # %% [markdown]
@@ -254,6 +218,16 @@ reveal("agents.3", "policy's near −7, world's near −200",
            "Its own token becomes rare and is hardly pushed any more.",
        })
 
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("agents.t1", two_authors.two_authors_explorer(),
+     ("Let the token cost 1.00. Is a frequent failure pushed hardest? Say "
+      "at which frequency the world's token is driven furthest down, then "
+      "look.", two_authors.driven_furthest),
+     ("Can a rare token be driven *up*? Find one that comes one time in "
+      "ten at most, and that the policy expects every time in the end "
+      "(0.99 or more).", two_authors.sure_of_a_rare_token))
+
 # %% [markdown]
 # Why is that so? Let $q$ be how often `error` stands there. Its push on the logit is
 # $A(1[\text{error}]-\pi)$, and on average this is
@@ -265,27 +239,14 @@ reveal("agents.3", "policy's near −7, world's near −200",
 #
 # The policy's own probability $\pi$ is gone. If the policy writes the token, $q=\pi$, and the push
 # dies out with it. If the world writes it, the push never ends, unless the token tells nothing
-# about success.
+# about success. It is largest at one half, where $q(1-q)$ is (task 1). And words that go with
+# *success*, the result of a test that passed, have a cost below 0: they are driven up (task 2).
 #
-# Many words of a tool go with *success*: the result of a test that passed, a page that was found.
-# In the toy that is a cost below 0, and the push changes its sign.
-
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("agents.t1", two_authors.two_authors_explorer(),
-     ("Let the token cost 1.00. At which frequency is the world's token "
-      "driven furthest down?", two_authors.driven_furthest),
-     ("Find a world's token that comes one time in ten at most, and that "
-      "the policy expects *every* time in the end (0.99 or more).",
-      two_authors.sure_of_a_rare_token))
-
-# %% [markdown]
-# The first is one half, where $q(1-q)$ is largest: not the most frequent error. The second is any
-# rare token that goes with success. So a forgotten mask does not teach the policy to predict its
-# world. **It bends the policy's picture of the world, towards success and away from failure.**
+# So a forgotten mask does not teach the policy to predict its world. **It bends the policy's
+# picture of the world, towards success and away from failure.**
 #
 # How bad is this for a real policy, which shares all its weights between the desk's words and its
-# own? We train from above with the memory emptied, with the mask and without it.
+# own? We repeat the training above with the memory emptied, with the mask and without it.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -321,33 +282,16 @@ reveal("agents.4", "not visibly different in three seeds",
        })
 
 # %% [markdown]
-# Why does *wait* fall? It comes by the toss of a coin. Here are the training trajectories of the
-# three runs without the mask, by how often the desk said *wait* in them.
-
-# %%
-runs = [run["waits"] for run in records()["unmasked"].values()]
-print("waits     trajectories    right (three seeds)")
-for k, name in enumerate(("none", "one", "two", "3 or more")):
-    n = [run["by_count"][k][0] for run in runs]
-    right = [f"{run['by_count'][k][1]:.2f}" for run in runs]
-    print(f"{name:9s} {sum(n):6d}         ", "  ".join(right))
-print("mean advantage of a wait: ",
-      ", ".join(f"{run['advantage']:.2f}" for run in runs))
-
-# %% [markdown]
-# A trajectory with one *wait* is right nine times in ten, for only those who calculate meet the
-# desk. Still the push is down. One trajectory in five hears *wait* three times or more. It loses
-# its place or runs out of its 48 tokens, and such trajectories hold more than half of all *wait*.
-# **The push counts tokens, not trajectories: what piles up in failures goes down.**
+# (Why does *wait* fall, which comes by the toss of a coin? A trajectory that hears it three times
+# loses its place or runs out of its 48 tokens. Such trajectories hold more than half of all *wait*,
+# and this loss, a sum over tokens, counts tokens.)
 #
 # In a larger world it can matter. Search-R1 lets a 7B model read passages from a search engine.
 # With the mask it answers 0.43 of the questions, without it 0.34 <!-- cited: 0.43, 0.34 --> (one
-# run each). Why there and not here? Our desk writes 6 of the 44 tokens in the picture, a search
-# engine most of the text. So most of the push falls on words that the policy did not choose, and it
-# moves the same weights that write the answers. (That is our reading. The paper gives the two
-# numbers.)
+# run each). Our desk writes 6 of the 44 tokens in the picture, a search engine most of the text:
+# there, most of the push falls on words that the policy did not choose.
 #
-# The same mask belongs in four places:
+# The same mask belongs in five places:
 #
 # * *The loss*, as above.
 # * *The ratio and its clip share* (06): $\pi_{\text{old}}$ never drew the world's tokens. Counted
@@ -356,20 +300,195 @@ print("mean advantage of a wait: ",
 #   would be a price for expecting other tool outputs than the reference does.
 # * *The length*, where a loss divides by it. Count own tokens: with a tool output of 2,000 tokens
 #   in the divisor, the push on a call of 10 tokens is 200 times smaller.
+# * *The critic and GAE* (07). Step from own token to own token. If λ below 1 counted 2,000 tool
+#   tokens, a call before them would get no credit at all.
 #
 # And log the share of tokens that are trained, here 38 of 44. **Idea 2: the world's tokens are
 # read, and never trained.**
+
+# %% [markdown]
+# ## Many turns, one number
 #
-# <details><summary>One level deeper: crashes, and a mask that was ignored</summary>
+# Look again at trajectory 3 in the picture of the pushes. Its call `4+3=` was right, and it is as
+# orange as its wrong answer. With thirty turns, good and bad turns share one number. What does that
+# cost?
 #
-# * If a sandbox crashes, that is no act of the policy: run the trajectory again. Leaving it out
-#   favours short trajectories, if long ones crash more often.
-# * TRL's fused loss ignored the mask until
-#   [pull request 4975](https://github.com/huggingface/trl/pull/4975).
+# Here is a toy with $T$ turns, each right with probability ½. A right turn earns 1, and the reward
+# is the sum. The policy has one logit for each turn. With $a_1=1$ for a right first turn, else 0,
+# the score of that turn is $a_1-½$ (02), and the push on it is its credit times $(a_1-½)$. With two
+# turns there are four cases:
+
+# %%
+for a in product((0, 1), repeat=2):
+    total = sum(a) - 1                 # the sum, minus its mean
+    turn = a[0] - 0.5                  # this turn's reward, minus its mean
+    print(f"turns {a}: push by the sum "
+          f"{total * (a[0] - .5) + 0.0:.1f}, by the turn's own reward "
+          f"{turn * (a[0] - .5):.2f}")
+
+# %% [markdown]
+# Both have the mean ¼. But with the sum the push is 0.5 or 0, depending on the other turn, and its
+# variance is 0.0625. The turn's own reward has no variance here.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("agents.7", "Take 32 turns instead of 2. The variance of the push "
+        "by the sum becomes",
+        ["the same: the mean is subtracted",
+         "16 times as large, like the turns",
+         "31 times as large", "256 times as large, as 16 squared"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+spread = {T: additive_push(T)[1] for T in (2, 8, 32, 128)}
+reveal("agents.7", "31 times as large",
+       "; ".join(f"{T} turns {v:.4f}" for T, v in spread.items())
+       + ". At T = 2 one other turn makes the noise, at T = 32 there are "
+       "31 of them.",
+       instead={
+           "the same: the mean is subtracted":
+           "The mean is subtracted. The noise of all other turns is not.",
+           "16 times as large, like the turns":
+           "It is only the other turns that make the noise.",
+           "256 times as large, as 16 squared":
+           "Variances of independent turns add up.",
+       })
+
+# %% [markdown]
+# <details><summary>By hand, in two lines</summary>
+#
+# $$\begin{aligned}
+# (a_1-\tfrac12)\sum_j(a_j-\tfrac12)&=\underbrace{(a_1-\tfrac12)^2}_{\text{always }1/4}+\underbrace{(a_1-\tfrac12)\sum_{j\ne1}(a_j-\tfrac12)}_{\text{mean }0}&&\text{split off }j=1\\
+# \mathrm{Var}&=(T-1)\cdot\tfrac14\cdot\tfrac14=\frac{T-1}{16}&&\text{independent turns}
+# \end{aligned}$$
 # </details>
 #
-# The world's words now leave no trace in the gradient. Are they harmless, then? Take the run with
-# the mask, and let somebody write `so` and any digit behind every result of the desk, as in `7so3`.
+# **Idea 3: with one number for all turns, the other turns are noise on this one.** A turn's own
+# reward has none of it, and is blind to what the turn makes possible later. Which rewards should
+# count for which turn is the choice of the second sitting.
+
+# %% [markdown]
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | agents | |
+# |---|---|
+# | sentence | the world keeps state, writes into the text and makes it long: reset it, mask it, share out the credit |
+# | formula | $g=\mathbb E\big[\sum_{\text{own }t}A\,\nabla\log\pi_\theta(y_t)\big]$, $A$ the trajectory's advantage, or its turn's (second sitting) |
+# | mask forgotten | push $q\,A_{\text{token}}$ on the world's token ($-q(1-q)$ if it decides success): it does not contain π and never ends |
+# | mask where | loss, ratio, KL, length, critic; log the share of trained tokens |
+# | credit | one number for $T$ turns: the noise on a turn grows like $T-1$ |
+# | derived | own tokens only; no credit for the past (recall 3) |
+# | does it hurt? | not visibly at our desk (6 of 44 tokens); with a search engine, where most tokens are the world's, it did |
+# | choices (second sitting) | which turns' rewards count for a turn; who pays for a turn: a critic, siblings, a grader |
+# | against 08 | the prompt of a group is the state of a world; the completion mask has holes |
+
+# %%
+score("agents.1", "agents.3", "agents.4", "agents.7")
+
+# %% [markdown]
+# ## Second sitting: whose credit, and whose text?
+#
+# ### Which rewards count for a turn?
+#
+# Must a turn be credited with all rewards of its trajectory? Turn $j$ earns $r_j$, and $\bar r_j$
+# is the mean of that over the group. **There is one choice: the set $S_k$ of turns whose rewards
+# count for turn $k$.**
+#
+# $$A_k=\sum_{j\in S_k}(r_j-\bar r_j)$$
+#
+# Three choices are usual. *All turns* is GRPO's.
+#
+# **From this turn on** leaves out what a turn cannot have caused, its past. The last turn loses all
+# its noise and the first loses none, so half of the noise goes on average. **This turn only** loses
+# all of it, and is blind to what a turn makes possible later (in this toy nothing).
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("agents.8", "Now nothing is paid along the way. The same sum comes "
+        "once, after the last turn. How much of the noise does 'from this "
+        "turn on' save now?",
+        ["nothing", "half, averaged over the turns, as before",
+         "all of it: one reward, one source of noise",
+         "half for the last turn, nothing for the first"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+a = torch.tensor([[1, 1, 0, 1, 0, 1], [0, 1, 1, 0, 0, 0]])
+late = torch.zeros_like(a)
+late[:, -1] = a.sum(1)                  # the sum, paid at the end
+to_go = late.flip(1).cumsum(1).flip(1)  # from each turn on
+assert (to_go == a.sum(1, keepdim=True)).all()
+reveal("agents.8", "nothing",
+       "Every turn gets the whole sum, as with all turns. A reward at the "
+       "end stands in the future of every turn, so there is no past to "
+       "leave out. **Something else must tell the turns apart:** a critic "
+       "(07), siblings that pass through the same state, or a grader of "
+       "turns.",
+       instead={
+           "half, averaged over the turns, as before":
+           "That needs rewards along the way. Which past is left out now?",
+           "all of it: one reward, one source of noise":
+           "The one reward still holds the luck of all turns.",
+           "half for the last turn, nothing for the first":
+           "The last turn, too, is paid for the luck of all others.",
+       })
+
+# %% [markdown]
+# How good must a grader of turns be? Average a turn's push over $n$ trajectories. To trust its
+# sign, the average should be twice its own spread, $\sqrt{\mathrm{Var}/n}$. So
+# $n=4\,\mathrm{Var}/\mathrm{mean}^2$, and with one reward for the sum of all turns that is
+# $4(T-1)$. The grader of turns is wrong in a share $e$ of its verdicts, at random. Its push is ¼ or
+# −¼: mean $(1-2e)/4$, variance $e(1-e)/4$, so its $n$ is $16e(1-e)/(1-2e)^2$.
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("agents.t2", turn_credit.turn_credit_explorer(),
+     ("32 turns. Make the grader of turns as careless as you can while it "
+      "still needs fewer trajectories. Guess its share of errors first.",
+      turn_credit.careless_and_still_better))
+
+# %% [markdown]
+# <details><summary>What the task shows</summary>
+#
+# It may be wrong in 41 % of its verdicts, hardly better than a coin. Its errors are random, but the
+# other 31 turns are random, too.
+# </details>
+#
+# This was the kind case, in which turns add up. If success needs *all* turns to be right, the final
+# reward needs $4(2^T-2)$ trajectories, a quarter of a million at 16 turns. And errors are not
+# always random: a grader that pays a point for every call has no noise, but another goal
+# ([statements](statements/18_agents.ipynb) has both). **Grade turns if you can, and check the final
+# success.**
+#
+# In practice turn rewards come from checks along the way, beside the final reward: Zeng et al.
+# reward single tool calls; for code it could be the tests after each edit. Or they come from
+# siblings. GiGPO ([arXiv 2505.10978](https://arxiv.org/abs/2505.10978)) finds the turns of a group
+# that begin in the same state and compares what each earned from there on (discounted),
+# $A_k=A(\tau)+\text{weight}\cdot(R_{\ge k}-\text{mean of }R_{\ge k}\text{ over the turns from this state})$.
+# That needs no critic, but where a state occurs once there is nothing to compare.
+#
+# <details><summary>One level deeper: what a real run adds</summary>
+#
+# * Train on the token ids that were sampled. Text that is parsed and tokenised again need not give
+#   the same ids; then you push on tokens nobody drew.
+# * The same for the history. If thinking is stripped or the context is compacted between turns,
+#   log π must be computed behind what each turn really read: one training row per context.
+# * Two masks: attention sees both authors, the loss only one. One mask for both cuts the policy off
+#   from the world's answers (TRL [issue 4974](https://github.com/huggingface/trl/issues/4974)).
+# * The mask is `tool_mask` in TRL (`env_mask` in a rollout function), `response_mask` in verl,
+#   `loss_mask` in SkyRL.
+# * A trajectory that runs out of turns gets reward 0, and its siblings wait for it. Both are
+#   measured on the [statements page](statements/18_agents.ipynb). Long trajectories also make old
+#   answers (19) and groups that fail as a whole: start with tasks that are shorter.
+# * Log: turns, share cut off, share of failed calls, share of tokens trained.
+# </details>
+
+# %% [markdown]
+# ### The tool's text: an injected note
+#
+# The world's words leave no trace in the gradient. Take the run with the mask, and let somebody
+# write `so` and any digit behind every result of the desk, as in `7so3`.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -446,197 +565,10 @@ reveal("agents.6", "only 3",
        })
 
 # %% [markdown]
-# **Examples bring a behaviour into the samples; reward keeps it only where it is needed.**
-
-# %% [markdown]
-# ## Say it in 60 seconds
-
-# %% [markdown] tags=["card"]
-# | agents | |
-# |---|---|
-# | sentence | the world keeps state, writes into the text and makes it long: reset it, mask it, share out the credit |
-# | formula | $g=\mathbb E\big[\sum_{\text{own }t}A\,\nabla\log\pi_\theta(y_t)\big]$, $A$ the trajectory's advantage, or its turn's (second sitting) |
-# | mask forgotten | push $q\,A_{\text{token}}$ on the world's token ($-q(1-q)$ if it decides success): it does not contain π and never ends |
-# | mask where | loss, ratio, KL, length; log the share of trained tokens |
-# | derived | own tokens only; no credit for the past (recall 3) |
-# | does it hurt? | not visibly at our desk (6 of 44 tokens); with a search engine, where most tokens are the world's, it did |
-# | choices (second sitting) | which turns' rewards count for a turn; who pays for a turn: a critic, siblings, a grader |
-# | against 08 | the prompt of a group is the state of a world; the completion mask has holes |
+# **Examples bring a behaviour into the samples. Where no reward asks for it, it can fade.**
 
 # %%
-score(*(f"agents.{k}" for k in range(1, 7)))
-
-# %% [markdown]
-# ## Second sitting: which turn gets the credit?
-#
-#
-# Look again at trajectory 3 in the picture of the pushes. Its call `4+3=` was right, and it is as
-# orange as its wrong answer. With thirty turns, good and bad turns share one number. What does that
-# cost?
-#
-# Here is a toy with $T$ turns. Each turn is right with probability ½, whatever happened before. A
-# right turn earns 1, and the trajectory's reward is the sum. The policy has one logit for each
-# turn. Write $a_1=1$ for a right first turn, else 0. Then the score of that turn is $a_1-½$ (02),
-# and the push on it is its credit times $(a_1-½)$. With two turns there are four cases:
-
-# %%
-for a in product((0, 1), repeat=2):
-    total = sum(a) - 1                 # the sum, minus its mean
-    turn = a[0] - 0.5                  # this turn's reward, minus its mean
-    print(f"turns {a}: push by the sum "
-          f"{total * (a[0] - .5) + 0.0:.1f}, by the turn's own reward "
-          f"{turn * (a[0] - .5):.2f}")
-
-# %% [markdown]
-# Both have the mean ¼. But with the sum the push is 0.5 or 0, depending on the other turn, and its
-# variance is 0.0625. The turn's own reward has no variance here.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("agents.7", "Take 32 turns instead of 2. The variance of the push "
-        "by the sum becomes",
-        ["the same: the mean is subtracted",
-         "16 times as large, like the turns",
-         "31 times as large", "256 times as large, as 16 squared"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-spread = {T: additive_push(T)[1] for T in (2, 8, 32, 128)}
-reveal("agents.7", "31 times as large",
-       "; ".join(f"{T} turns {v:.4f}" for T, v in spread.items())
-       + ". At T = 2 one other turn makes the noise, at T = 32 there are "
-       "31 of them.",
-       instead={
-           "the same: the mean is subtracted":
-           "The mean is subtracted. The noise of all other turns is not.",
-           "16 times as large, like the turns":
-           "It is only the other turns that make the noise.",
-           "256 times as large, as 16 squared":
-           "Variances of independent turns add up.",
-       })
-
-# %% [markdown]
-# <details><summary>By hand, in two lines</summary>
-#
-# $$\begin{aligned}
-# (a_1-\tfrac12)\sum_j(a_j-\tfrac12)&=\underbrace{(a_1-\tfrac12)^2}_{\text{always }1/4}+\underbrace{(a_1-\tfrac12)\sum_{j\ne1}(a_j-\tfrac12)}_{\text{mean }0}&&\text{split off }j=1\\
-# \mathrm{Var}&=(T-1)\cdot\tfrac14\cdot\tfrac14=\frac{T-1}{16}&&\text{independent turns}
-# \end{aligned}$$
-# </details>
-#
-# Must a turn be credited with all rewards of its trajectory? Turn $j$ earns $r_j$, and $\bar r_j$
-# is the mean of that over the group. **There is one choice: the set $S_k$ of turns whose rewards
-# count for turn $k$.**
-#
-# $$A_k=\sum_{j\in S_k}(r_j-\bar r_j)$$
-#
-# Here are three choices, on four trajectories of six turns. A box is a turn, + for right and − for
-# wrong, and its colour is its credit.
-
-# %% jupyter={"source_hidden": true}
-# three sets of turns, as colours
-a = torch.tensor([[1, 1, 0, 1, 0, 1], [0, 1, 1, 0, 0, 0],
-                  [1, 0, 1, 1, 0, 0], [1, 0, 0, 1, 0, 0]]).double()
-credits = {"all turns (GRPO)": a.sum(1, keepdim=True).expand_as(a),
-           "from this turn on": a.flip(1).cumsum(1).flip(1),
-           "this turn only": a}
-boxes = {f"trajectory {i}": [("policy", "+" if x else "−") for x in row]
-         for i, row in enumerate(a.tolist(), 1)}
-pictures.pushes(boxes, {name: {
-    who: row for who, row in zip(boxes, (c - c.mean(0)).tolist(),
-                                 strict=True)}
-    for name, c in credits.items()}, caption=(
-    "All turns: trajectory 1 is good, its two mistakes included. This turn "
-    "only: no mistake is blue."))
-
-# %% [markdown]
-# **From this turn on** leaves out what a turn cannot have caused, its past. The last turn loses all
-# its noise and the first loses none, so half of the noise goes on average. **This turn only** has
-# no noise here. But it is blind to what a turn makes possible later; in this toy that is nothing.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("agents.8", "Now nothing is paid along the way. The same sum comes "
-        "once, after the last turn. How much of the noise does 'from this "
-        "turn on' save now?",
-        ["nothing", "half, averaged over the turns, as before",
-         "all of it: one reward, one source of noise",
-         "half for the last turn, nothing for the first"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-late = torch.zeros_like(a)
-late[:, -1] = a.sum(1)                  # the sum, paid at the end
-to_go = late.flip(1).cumsum(1).flip(1)
-assert (to_go == credits["all turns (GRPO)"]).all()
-reveal("agents.8", "nothing",
-       "The boxes are those of 'all turns'. A reward at the "
-       "end stands in the future of every turn, so there is no past to "
-       "leave out. **Something else must tell the turns apart:** a critic "
-       "(07), siblings that pass through the same state, or a grader of "
-       "turns.",
-       instead={
-           "half, averaged over the turns, as before":
-           "That needs rewards along the way. Which past is left out now?",
-           "all of it: one reward, one source of noise":
-           "The one reward still holds the luck of all turns.",
-           "half for the last turn, nothing for the first":
-           "The last turn, too, is paid for the luck of all others.",
-       })
-
-# %% [markdown]
-# How good must a grader of turns be? Average a turn's push over $n$ trajectories. To trust its
-# sign, the average should be twice its own spread, $\sqrt{\mathrm{Var}/n}$. So
-# $n=4\,\mathrm{Var}/\mathrm{mean}^2$, and with one reward for the sum of all turns that is
-# $4(T-1)$. The grader of turns is wrong in a share $e$ of its verdicts, at random. Its push is ¼ or
-# −¼: mean $(1-2e)/4$, variance $e(1-e)/4$, so its $n$ is $16e(1-e)/(1-2e)^2$.
-
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("agents.t2", turn_credit.turn_credit_explorer(),
-     ("32 turns. Make the grader of turns as careless as you can while it "
-      "still needs fewer trajectories.",
-      turn_credit.careless_and_still_better),
-     ("The grader is wrong one time in four. At how many turns does it "
-      "first pay?", turn_credit.shortest_for_a_quarter))
-
-# %% [markdown]
-# <details><summary>What the tasks show</summary>
-#
-# 1. It may be wrong in 41 % of its verdicts, hardly better than a coin. Its errors are random, but
-#    the other 31 turns are random, too.
-# 2. It pays from five turns on. With four the two are equal; exercise 4 asks why.
-# </details>
-#
-# This was the kind case, in which turns add up. If success needs *all* turns to be right, the final
-# reward needs $4(2^T-2)$ trajectories, a quarter of a million at 16 turns. And errors are not
-# always random: a grader that pays a point for every call has no noise, but another goal
-# ([statements](statements/18_agents.ipynb) has both). **Idea 3: grade turns if you can, and check
-# the final success.**
-#
-# In practice turn rewards come from tests after each edit, beside the final reward (Zeng et al.),
-# or from siblings. GiGPO ([arXiv 2505.10978](https://arxiv.org/abs/2505.10978)) finds the turns of
-# a group that begin in the same state and compares what each earned from there on (discounted),
-# $A_k=A(\tau)+\text{weight}\cdot(R_{\ge k}-\text{mean of }R_{\ge k}\text{ over the turns from this state})$.
-# That needs no critic, but where a state occurs once there is nothing to compare.
-#
-# <details><summary>One level deeper: what a real run adds</summary>
-#
-# * Train on the token ids that were sampled. Text that is parsed and tokenised again need not give
-#   the same ids; then you push on tokens nobody drew.
-# * The same for the history. If thinking is stripped or the context is compacted between turns,
-#   log π must be computed behind what each turn really read: one training row per context.
-# * Two masks: attention sees both authors, the loss only one. One mask for both cuts the policy off
-#   from the world's answers (TRL [issue 4974](https://github.com/huggingface/trl/issues/4974)).
-# * The mask is `tool_mask` in TRL (`env_mask` in a rollout function), `response_mask` in verl,
-#   `loss_mask` in SkyRL.
-# * A trajectory that runs out of turns gets reward 0, and its siblings wait for it. Both are
-#   measured on the [statements page](statements/18_agents.ipynb).
-# * Log: turns, share cut off, share of failed calls, share of tokens trained.
-# </details>
-
-# %%
-score("agents.7", "agents.8")
+score("agents.8", "agents.5", "agents.6")
 
 # %% [markdown]
 # ## Exercises
@@ -718,10 +650,10 @@ check.break_even_error(my_break_even)
 # <details><summary><b>One reward at the end of fifty turns. Why is that hard, and what helps?</b></summary>
 #
 # The other forty-nine turns are noise on this one. If the turns add up, about four trajectories per
-# turn show the sign of its push; if all must be right, the number doubles with every turn. With
-# only a final reward there is no past to leave out, so something must tell turns apart: a critic,
-# siblings from the same state, tests along the way. Even a grader that errs often helps, if it errs
-# at random.
+# turn show the sign of its push; if all must be right, each with chance ½, the number doubles with
+# every turn. With only a final reward there is no past to leave out, so something must tell turns
+# apart: a critic, siblings from the same state, tests along the way. Even a grader that errs often
+# helps, if it errs at random.
 # </details>
 # <details><summary><b>Is turn-level reward always better?</b></summary>
 #
@@ -729,7 +661,7 @@ check.break_even_error(my_break_even)
 # possible, and a grader that pays for calls gets calls. Take the sum from the turn on, and check
 # the final success.
 # </details>
-# <details><summary><b>Nine in ten right in training, one in seven in evaluation. First suspicion?</b></summary>
+# <details><summary><b>Nine in ten right in training, one in six in evaluation. First suspicion?</b></summary>
 #
 # The environment. Something in the training sandbox gives the answer away: state that was not
 # reset, a file, a cache, the tests themselves. Read ten trajectories, and run the evaluation in
@@ -745,10 +677,10 @@ check.break_even_error(my_break_even)
 # </details>
 # <details><summary><b>The sandbox crashed in the middle of a trajectory. Reward 0?</b></summary>
 #
-# No, if the policy did not cause it. Run it again, or leave it out of the group's mean and of the
-# loss. Leaving out is not free: if long trajectories crash more often, the short ones are favoured.
-# So log how many, by length. If the policy can cause the crash, by a program that eats the memory,
-# 0 is right: else crashing is free.
+# No, if the policy did not cause it. Replay the same tokens in a new sandbox if you can. Drawing
+# anew, or leaving it out of mean and loss, is not free: if long trajectories crash more often,
+# short ones are favoured. So log how many, by length. If the policy can cause the crash, by a
+# program that eats the memory, 0 is right: else crashing is free.
 # </details>
 #
 # The sentences that one hears, true or not: [statements 18](statements/18_agents.ipynb). The

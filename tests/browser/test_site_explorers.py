@@ -35,7 +35,7 @@ SHARE = 0.01  # of the squares
 APART = ".view { position: fixed; left: 0; top: 0; width: 900px; }"
 
 
-WHOLE = {"token_gates_explorer", "nudge_explorer"}  # drawn as the site draws them
+WHOLE = {"token_gates_explorer", "slow_start_explorer"}  # drawn as the site draws them
 
 
 class Few:
@@ -405,7 +405,7 @@ def test_the_start_of_the_composer_sets_every_menu_and_a_second_menu_resets_the_
 
 
 def test_a_goal_is_marked_when_it_is_reached_and_stays_marked(opened):
-    place = BY_NAME["nudge_explorer"]
+    place = BY_NAME["slow_start_explorer"]
     explorer, goals = made(place)
     settings = grid(place.name, explorer)
     tab = opened(place.id)

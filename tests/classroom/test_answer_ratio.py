@@ -7,20 +7,29 @@ import pytest
 import torch
 
 from rlnb.classroom.explorers import answer_ratio, answer_ratio_explorer
-from rlnb.classroom.explorers.answer_ratio import BANDS, LENGTHS, alt, compute, samples
+from rlnb.classroom.explorers.answer_ratio import BANDS, LENGTHS, alt, compute, pool, samples
 from rlnb.objective import Batch, clip
 from rlnb.objective import sequence as sequence_ratio
 
 
-def test_the_samples_come_from_the_old_policy():
+def test_the_pool_comes_from_the_old_policy():
     """The mean log-ratio is a negative KL, small without flips; flipped tokens leap."""
-    calm, flipped, draw = samples()
-    assert calm.shape == flipped.shape == draw.shape == (64, 512)
+    calm, flipped = pool()
+    assert calm.shape == flipped.shape == (64, 512)
     assert 0.005 < calm.std() < 0.03 and 0.4 < flipped.std() < 1.2
     assert -0.4 < flipped.mean() < -0.1 and abs(calm.mean()) < 1e-3
     # both are samples of one policy under another, so a ratio has mean 1
     assert abs(np.exp(calm).mean() - 1) < 1e-3 and abs(np.exp(flipped).mean() - 1) < 0.02
+
+
+def test_the_samples_are_tokens_of_the_pool_drawn_again():
+    calm, flipped, draw = samples()
+    assert calm.shape == flipped.shape == draw.shape == (64, LENGTHS[-1])
     assert 0 <= draw.min() and draw.max() < 1
+    known = set(zip(pool()[0].ravel(), pool()[1].ravel(), strict=True))
+    assert set(zip(calm[:, 0], flipped[:, 0], strict=True)) <= known
+    assert abs(calm.mean() - pool()[0].mean()) < 5e-5
+    assert abs(flipped.mean() - pool()[1].mean()) < 5e-3
 
 
 def test_an_answer_s_ratio_is_the_package_s():
@@ -70,7 +79,7 @@ def test_no_flips_and_all_flips_are_the_two_arrays():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"flips": -1.0}, {"flips": 101.0}, {"length": 0}, {"length": 513}, {"band": "0.3"}]
+    "wrong", [{"flips": -1.0}, {"flips": 101.0}, {"length": 0}, {"length": 32769}, {"band": "0.3"}]
 )
 def test_a_setting_outside_its_range_is_refused_with_a_sentence(wrong):
     with pytest.raises(ValueError, match="must be from .* (per cent|tokens)|must be one of"):
@@ -82,26 +91,33 @@ def test_the_columns_are_the_answers_at_each_length():
         d = compute(flips=3.0, length=T)
         column = d["columns"][LENGTHS.index(T)]
         np.testing.assert_allclose(np.exp(column), d["answers"], rtol=1e-12)
-    assert compute(flips=0.0)["kl"] == 0 < compute(flips=2.0)["kl"] < compute(flips=4.0)["kl"]
-    d = compute(flips=8.0)
-    assert d["columns"][-1].mean() == pytest.approx(-d["kl"], abs=3e-3)
+    assert 0 < compute(flips=0.0)["kl"] < 1e-4 < compute(flips=2.0)["kl"] < compute(4.0)["kl"]
+    d = compute(flips=8.0, push=0.002)
+    assert d["columns"][-1].mean() == pytest.approx(-d["kl"], abs=5e-4)
 
 
 def test_artists_hold_what_compute_says_and_the_words_the_numbers():
     explorer = answer_ratio_explorer()
-    for params in ({"flips": 0.0}, {"length": 32, "band": "0.01"}, {"flips": 8.0}):
+    for params in ({"flips": 0.0}, {"length": 32, "band": "0.01"}, {"flips": 2.0}):
         artists, data = explorer.set(**params).artists, explorer.data
         inside, below, above = (artists[name].get_ydata() for name in ("in", "down", "up"))
         assert (len(inside), len(below), len(above)) == answer_ratio.counts(data)
-        low, high = (1e3 * np.log(edge) for edge in data["edges"])
-        assert all(low <= y <= high for y in inside)
-        assert all(y < low for y in below if y > answer_ratio.FLOOR)
-        assert all(y > high for y in above if y < answer_ratio.ROOF)
-        assert len(artists["others"].get_xdata()) == 6 * 64
-        assert artists["kl"].get_ydata()[0] == pytest.approx(-1e3 * data["kl"])
+        low, high = (np.log(edge) for edge in data["edges"])
+        assert all(low / high <= y <= 1 for y in inside)  # in upper half-widths
+        assert all(y < low / high for y in below) and all(y > 1 for y in above)
+        assert artists["band"].get_y() == pytest.approx(low / high)
+        assert artists["band"].get_y() + artists["band"].get_height() == pytest.approx(1)
+        assert len(artists["others"].get_xdata()) == 5 * 64
+        assert artists["kl"].get_ydata()[0] == pytest.approx(
+            max(-data["kl"] / high, answer_ratio.FLOOR)
+        )
+        ticks = [text.get_text() for text in artists["ticks"]]
+        assert ticks == (["−0.01", "0", "+0.01"] if "band" in params or data["band"] == "0.01"
+                         else ["−0.0003", "0", "+0.0004"])  # fmt: skip
         assert explorer.alt_text() == alt(data)
     assert f"{data['outside']:.0%} outside the band" in alt(data)
     assert f"{len(below)} below" in answer_ratio.readout(data)
+    assert len(answer_ratio.readout(data)) < 120
 
 
 def test_the_counts_above_the_columns_are_those_of_the_readout():
@@ -110,5 +126,5 @@ def test_the_counts_above_the_columns_are_those_of_the_readout():
         assert answer_ratio.inside(d)[LENGTHS.index(T)] == answer_ratio.counts(d)[0]
         assert answer_ratio.inside(d, "0.2") == answer_ratio.inside(compute(3.0, T, "0.2"))
     explorer = answer_ratio_explorer()
-    texts = [text.get_text() for text in explorer.set(flips=3.0, band="0.01").artists["inside"]]
+    texts = [text.get_text() for text in explorer.set(flips=1.5, band="0.01").artists["inside"]]
     assert texts == [f"{n} inside" for n in answer_ratio.inside(explorer.data)]

@@ -41,7 +41,7 @@ MAKERS = {
     "gate_zoo": explorers.gate_zoo_explorer,
     "kl": explorers.kl_explorer,
     "kl_estimator": explorers.kl_estimator_explorer,
-    "nudge": explorers.nudge_explorer,
+    "slow_start": explorers.slow_start_explorer,
     "std": explorers.std_explorer,
     "one_outlier": explorers.one_outlier_explorer,
     "kept_groups": explorers.kept_groups_explorer,
@@ -54,9 +54,9 @@ MAKERS = {
 SETTINGS = {
     "answer_ratio": [
         {"flips": 0.0, "length": 512},
-        {"flips": 8.0, "length": 8, "band": "0.2"},
-        {"band": "0.01", "length": 64},
-        {"flips": 2.0, "band": "2e-3, 2.5e-3"},
+        {"flips": 2.0, "length": 32, "band": "0.2"},
+        {"band": "0.01", "length": 8192},
+        {"flips": 1.5, "band": "2e-3, 2.5e-3"},
     ],
     "one_outlier": [
         {"leap": 2.0, "A": -1},
@@ -131,7 +131,11 @@ SETTINGS = {
         {"mean": 3.0, "distance": 0.0},
         {"mean": 6.0, "deviation": 6.0},
     ],
-    "nudge": [{"draws": 1, "nudge": 0.02}, {"draws": 10_000, "nudge": 4.0}, {"draws": 100}],
+    "slow_start": [
+        {"size": 64, "rate": 0.25},
+        {"size": 1, "rate": 4.0, "divisor": "right"},
+        {"divisor": "right", "size": 16},
+    ],
     "difficulty": [
         {"rate": 0.01, "size": 64, "method": "maxrl"},
         {"show": "signal", "rate": 0.99, "size": 2},

@@ -38,22 +38,23 @@ def test_the_weight_is_the_same_at_both_ends_and_capped_and_the_medium_prompt_le
 
 
 def test_only_pairs_and_triples_treat_a_rare_prompt_like_a_medium_one():
-    found = {
+    alike = {
         size
         for size in prompt_weight.SIZES
-        if prompt_weight.treated_alike(prompt_weight.compute(0.05, size))
+        if abs(prompt_weight.compute(0.05, size)["ratio"] - 1) < 1e-9
     }
-    assert found == {2, 3}
+    assert alike == {2, 3}
 
 
 def test_weight_and_push_pull_against_each_other_and_only_large_groups_give_both():
     def reached(size):
         rates = [round(p, 2) for p in prompt_weight.RATES.tolist()]
-        found = {p: prompt_weight.compute(p, size) for p in rates}
-        return [p for p, x in found.items() if x["ratio"] >= 1.7 and x["net_ratio"] >= 0.5]
+        goal = prompt_weight.heavy_and_pushed
+        return [p for p in rates if p < 0.5 and goal(prompt_weight.compute(p, size))]
 
     assert not any(reached(size) for size in (2, 3, 4, 8, 16))
-    assert reached(32) == [0.08, 0.92] and 0.08 in reached(64) and 0.05 not in reached(64)
+    assert reached(32) == [0.08, 0.09, 0.1, 0.11] and 0.1 in reached(64)
+    assert not any(prompt_weight.heavy_and_pushed(prompt_weight.compute(0.3, s)) for s in (32, 64))
     for rate, size in itertools.product((0.05, 0.1, 0.3), prompt_weight.SIZES):
         data = prompt_weight.compute(rate, size)
         assert data["ratio"] * data["net_ratio"] < 1  # 1 in the limit of large groups
@@ -61,8 +62,8 @@ def test_weight_and_push_pull_against_each_other_and_only_large_groups_give_both
 
 def test_no_goal_is_met_at_the_start():
     for explorer, goals in (
-        (prompt_weight_explorer(), (prompt_weight.treated_alike,)),
-        (length_drift_explorer(), (length_drift.hidden_growth, length_drift.no_drift)),
+        (prompt_weight_explorer(), (prompt_weight.heavy_and_pushed,)),
+        (length_drift_explorer(), (length_drift.hidden_growth, length_drift.held_up)),
     ):
         assert not any(goal(explorer.data) for goal in goals)
         assert explorer.alt_text()
@@ -75,13 +76,18 @@ def test_the_drift_formula_is_the_sum_it_stands_for():
         assert length_drift.stop_push(q) == pytest.approx((chance / lengths).sum() - q)
 
 
-def test_the_log_can_hide_the_drift_and_only_a_coin_stops_it():
+def test_the_drift_tasks_take_both_sliders_and_a_coin_moves_no_length():
     share = [round(0.05 * k, 2) for k in range(1, 20)]
     knows = range(50, 101, 5)
     data = {(s, k): length_drift.compute(s, k) for s in share for k in knows}
     hidden = [at for at, one in data.items() if length_drift.hidden_growth(one)]
     assert (0.9, 90) in hidden and min(s for s, _ in hidden) > 0.8
-    assert {k for (_, k), one in data.items() if length_drift.no_drift(one)} == {50}
+    held = [at for at, one in data.items() if length_drift.held_up(one)]
+    assert (0.5, 75) in held and {k for _, k in held} == {70, 75}
+    assert not any(s == 0.2 or k == 80 for s, k in hidden + held)  # one slider from the start
+    for s in share:
+        for side in ("right", "wrong"):
+            assert data[s, 50][side] == pytest.approx(np.full(length_drift.STEPS + 1, 10.0))
 
 
 def test_the_pictures_say_their_numbers():
@@ -95,8 +101,6 @@ def test_the_pictures_say_their_numbers():
     assert "+0.004 ± 0.006, +0.011 ± 0.005" in types.alt
     odd = grpo_biases.odd_one_out({"8 of 16": (1.0, 0.25, 0.5), "15 of 16": (3.87, 0.06, 0.24)})
     assert "3.87" in odd.alt and odd.png != types.png
-    side = np.linspace(0.1, 0.2, 16)
-    assert "right −0.15, wrong +0.15" in grpo_biases.stop_pushes({"GRPO": (-side, side)}).alt
 
 
 def test_the_divisor_alone_drives_the_lengths_apart_with_the_std_or_without():

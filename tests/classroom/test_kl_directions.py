@@ -99,7 +99,7 @@ def test_artists_hold_what_compute_says():
 
 
 def test_alt_text_and_readout_hold_both_numbers_and_both_bounds():
-    explorer = kl_explorer()
+    explorer = kl_explorer().set(mean=0.0, deviation=3.2, distance=3.0)
     for words in (explorer.alt_text(), explorer.line.value):
         for number in ("0.956", "0.462", "0.689"):
             assert number in words

@@ -32,20 +32,10 @@ def test_the_mean_is_the_pushes_weighed_with_their_probabilities():
     assert np.allclose(one_push.PI @ pushes, one_push.compute("A", 0.75)["mean"], atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("goal", "done", "missed"),
-    [
-        (
-            one_push.wrong_draw_hits_the_right,
-            {("C", 0.25), ("D", 1.0)},
-            {("C", 0.0), ("D", -1.0), ("B", 0.0), ("A", 1.0)},
-        ),
-        (one_push.right_draw_is_silent, {("A", -1.0), ("B", -1.0)}, {("C", 0.0), ("A", 0.0)}),
-    ],
-)
-def test_each_task_on_one_push_has_a_way_and_a_dead_end(goal, done, missed):
+def test_the_task_on_one_push_needs_both_sliders():
+    goal = one_push.wrong_draw_hits_the_right
     reached = {setting for setting in PUSHES if goal(one_push.compute(*setting))}
-    assert done <= reached and not missed & reached
+    assert reached == {(name, c / 4) for name in "CD" for c in range(1, 7)}
     assert not goal(one_push_start())
 
 
@@ -120,6 +110,19 @@ def test_the_pictures_draw_and_say_what_they_show():
     runs = torch.tensor([[0.2, 0.4], [0.6, 0.8]])
     ends = {"a": runs, "b": runs, "c": runs}
     assert "0.30, 0.70" in pictures.rate_sweep((0.1, 1), ends, 0.2, "all").alt
+
+
+def test_the_likelier_right_answer_crowds_out_the_other():
+    """Exact steps of rate 1 on the explorer's toy: B is right, is never pushed down, and sinks."""
+    logits, start = np.log(one_push.PI), one_push.PI[1]
+    for _ in range(60):
+        pi = np.exp(logits) / np.exp(logits).sum()
+        push = pi * (one_push.RIGHT - pi @ one_push.RIGHT)
+        assert push[0] > push[1] > 0
+        logits = logits + push
+    pi = np.exp(logits) / np.exp(logits).sum()
+    assert start == 0.1 and pi[1] == pytest.approx(0.0172, abs=1e-4)
+    assert pi[0] == pytest.approx(0.9702, abs=1e-4)
 
 
 def test_the_push_on_a_logit_is_its_probability_times_how_much_better_it_is():

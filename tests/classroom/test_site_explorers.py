@@ -6,6 +6,7 @@ import base64
 import gzip
 import io
 import json
+import math
 import random
 import re
 from functools import cache
@@ -166,7 +167,7 @@ def test_rows_become_columns_of_distinct_texts():
 
 
 def test_the_figure_is_as_before_when_it_has_been_written():
-    explorer, _ = made(BY_NAME["nudge_explorer"])
+    explorer, _ = made(BY_NAME["slow_start_explorer"])
     before, dpi = explorer.pixels(), explorer.figure.dpi
     parts.still(explorer, "x")
     assert explorer.figure.dpi == dpi and (explorer.pixels() == before).all()
@@ -183,7 +184,7 @@ def kept(tmp_path, monkeypatch):
 
 
 def test_a_block_is_kept_and_its_assets_lie_where_it_looks(kept, tmp_path, monkeypatch):
-    place = BY_NAME["nudge_explorer"]
+    place = BY_NAME["slow_start_explorer"]
     block = explorers.block(place.name, place.page, place.cell)
     assert f'id="{place.id}"' in block and 'src="../assets/explorers/' in block
     explorers._USED.clear()
@@ -194,7 +195,7 @@ def test_a_block_is_kept_and_its_assets_lie_where_it_looks(kept, tmp_path, monke
         assert (tmp_path / address).is_file(), address
     assert "Bitstream Vera" in font_licence()
     data = json.loads(gzip.decompress(base64.b64decode(_packed(tmp_path, place))))
-    assert len(data["alts"]) == len(_grid(place).rows) == data["lengths"][0] * data["lengths"][1]
+    assert len(data["alts"]) == len(_grid(place).rows) == math.prod(data["lengths"])
 
 
 def _packed(folder, place):
@@ -223,7 +224,7 @@ def test_a_cell_without_that_explorer_is_refused():
 
 
 def test_what_is_kept_goes_with_its_sources(tmp_path, monkeypatch):
-    one, other = BY_NAME["nudge_explorer"], BY_NAME["clip_explorer"]
+    one, other = BY_NAME["slow_start_explorer"], BY_NAME["clip_explorer"]
     assert source_hash(one) == source_hash(one) != source_hash(other)
     file = tmp_path / "part.py"
     monkeypatch.setattr(site_placed, "PACKAGE", tmp_path)

@@ -94,11 +94,18 @@ check.silent_bug_gspo(my_test)
 #
 # The living tokens of an answer share a number: a mean, so none of the token methods. Tokens die
 # one by one: the clip came before the mean, so not GSPO. With $A\gt0$ the token at 1.80 is cut and
-# the one at 0.60 lives, with $A\lt0$ the one at 0.50 is cut and 2.00 lives: GMPO, and the limits
-# are $e^{\pm0.4}$.
+# the one at 0.60 lives, with $A\lt0$ the one at 0.50 is cut and 2.00 lives: GMPO. The edge: the
+# push 1.01 is the exp of the mean of four logs, three of them known, and the fourth is the edge
+# itself, for a clipped token still counts in the mean. With 1.01 rounded, it comes out near 0.4.
 
 # %% tags=["solution"]
 check.name_this_gspo("GMPO")
+
+# %%
+known = torch.tensor([1.10, 0.60, 1.05]).log().sum()
+edge = 4 * torch.tensor(1.01).log() - known
+print(f"upper edge, in the log: {edge:.2f}")
+assert abs(edge - 0.4) < 0.02
 
 # %%
 rho = torch.tensor([[1.10, 0.60, 1.80, 1.05], [0.50, 0.90, 1.30, 2.00]])

@@ -52,8 +52,8 @@ def show(name, x):               # 4 decimals, and no "-0.0000"
 # %% [markdown]
 # ### B12 · cross-entropy and KL
 #
-# Lesson: "Where does the loss stop?" 1,000 answers by the teacher, their shares as data, and the
-# mean negative log-likelihood (NLL) of those answers under the policy.
+# Lesson: "Where does the loss of SFT stop?" 1,000 answers by the teacher, their shares as data, and
+# the mean negative log-likelihood (NLL) of those answers under the policy.
 
 # %%
 statement("B12")
@@ -100,7 +100,7 @@ assert abs(L.item() - entropy(p_hat)) < 1e-3
 # %% [markdown]
 # ### B13 · which direction covers
 #
-# Lesson: "One last look at the loss". Descent on both KLs, from several starts. The teacher has
+# Lesson: "Two KLs: who draws?". Descent on both KLs, from several starts. The teacher has
 # peaks at ±3, each of deviation 1. In closed form the forward fit has the teacher's mean and
 # variance, 0 and $3^2+1$: only $H(p,q)=\log(\sigma\sqrt{2\pi})+\mathbb{E}_p[(x-\mu)^2]/(2\sigma^2)$
 # depends on the bell (with $\pi$ the circle's number).
@@ -162,6 +162,9 @@ print(f"reverse KL of a large enough model: {abs(reverse.item()):.4f}")
 assert abs(reverse) < 1e-4
 
 # %% [markdown]
+# (TRL's `GKDTrainer` has a knob for each direction: `lmbda` is the share of answers that the
+# student writes, `beta` goes from forward, 0, to reverse, 1.)
+#
 # Up to ±2.8 reverse covers as well; then the best bell jumps to a peak. Unequal peaks, 0.8 on the
 # right one: the moments on paper are mean 1.8, variance $10-1.8^2=2.6^2$; reverse sits on the heavy
 # peak and pays about $-\log0.8$, which is 0.2231. It leans a little towards the gap, mean 2.9931
@@ -407,6 +410,27 @@ print(f"value {inside.item():.4f}, KL {kl(all_pi, p_true).item():.4f}")
 print(f"norm of the true gradient {truth.norm():.4f}, "
       f"of this one {naive.norm():.4f}")
 assert naive.abs().max() < 1e-12 < truth.abs().max()
+
+# %% [markdown]
+# **A smooth draw?** On the lesson's four answers, with a grader that can take mixtures: 100,000
+# draws by Gumbel-softmax at five temperatures. The mean is the slope of the mean reward in the
+# logit of “7”, where 0.14 is true; the spread is that of a single draw. A high temperature is quiet
+# and wrong, a low one right and noisy. The log-derivative trick is right, and needs no mixtures.
+
+# %%
+four = torch.tensor([0.2, 0.1, 0.4, 0.3])
+paid = torch.tensor([1.0, 1.0, 0.0, 0.0])
+noise = -torch.rand(100_000, 4, generator=torch.Generator().manual_seed(0)
+                    ).log()
+perturbed = four.log() - noise.log()             # logits + Gumbel noise
+for tau in (5.0, 2.0, 1.0, 0.5, 0.1):
+    mixed = (perturbed / tau).softmax(1)
+    at = mixed[:, 0] * (paid[0] - mixed @ paid) / tau
+    print(f"tau {tau:.1f}: mean {at.mean():.3f}, spread {at.std():.2f}")
+drawn = perturbed.argmax(1)                      # the same noise, hard
+trick = paid[drawn] * ((drawn == 0).double() - four[0])
+print(f"trick:   mean {trick.mean():.3f}, spread {trick.std():.2f}")
+assert abs(trick.mean() - 0.14) < 0.004 and abs(at.mean() - 0.14) < 0.005
 
 # %% [markdown]
 # The expectation $J=\sum_y\pi_\theta(y)R(y)$ is differentiable, and its gradient is $J$ times that

@@ -28,7 +28,7 @@ def ess(log_w):
 # %% [markdown]
 # ### B14 · weighting with p/q
 #
-# Lesson: "An answer that the sampler cuts", with other numbers.
+# Lesson: "What if the old policy cannot write an answer?", with other numbers.
 
 # %%
 statement("B14")
@@ -87,7 +87,7 @@ assert torch.isclose(sampler @ w, torch.tensor(1.0))
 # %% [markdown]
 # ### B15 · ratios explode with drift
 #
-# Lesson: "How many samples are left?". Two Gaussians of width 1, $\mu$ apart:
+# Lesson: "What happens to the weight of a long answer?". Two Gaussians of width 1, $\mu$ apart:
 # $\mathrm{Var}\,w=e^{\mu^2}-1$. By the integral, asserted against the formula, and from 1,000
 # samples, five seeds.
 
@@ -134,8 +134,8 @@ for seed in (0, 5, 8):
 # %% [markdown]
 # ### A23 · the ratio of an answer
 #
-# Lesson: "Many tokens". Each token's ratio 1.2 or 0.8 with even odds, so
-# $\chi^2=0.04$. Exactly, by counting the 1.2s.
+# Lesson: "What happens to the weight of a long answer?". Each token's ratio 1.2 or 0.8 with even
+# odds, so $\chi^2=0.04$. Exactly, by counting the 1.2s.
 
 # %%
 statement("A23")

@@ -19,7 +19,7 @@ from rlnb import ZOO, Batch, objective as parts
 from rlnb.classroom import explorers, figures
 from rlnb.classroom.explorers.kl_estimators import compute
 from rlnb.classroom.lesson import settle, statement
-from rlnb.classroom.pictures import kl as pictures
+from rlnb.classroom.pictures import kl as pictures, trpo
 from rlnb.objective import Objective, gae, raw_reward
 from rlnb.toys import SequencePolicy, estimator_moments, running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
@@ -44,7 +44,7 @@ def show(x):
 # %% [markdown]
 # ### K01 · k3, never negative
 #
-# Lesson: "What it measures".
+# Lesson: "What is the value of each estimate?"
 
 # %%
 statement("K01")
@@ -65,8 +65,8 @@ settle("K01", "true")
 # %% [markdown]
 # ### K02 · k3, unbiased
 #
-# Lesson: "What it measures". Fresh samples, old samples, and a reference that can say what the
-# policy never draws.
+# Lesson: "What is the value of each estimate?" Fresh samples, old samples, and a reference that can
+# say what the policy never draws.
 
 # %%
 statement("K02")
@@ -95,9 +95,9 @@ settle("K02", "it depends")
 #
 # ### K03 · k3, the quiet one
 #
-# Lesson: "What it measures". Two Gaussians of width 1, $\mu$ apart: $\mathrm{KL}=\mu^2/2$,
-# $\mathrm{Var}\,k_1=\mu^2$, $\mathrm{Var}\,k_3=e^{\mu^2}-1-\mu^2$, by the integral. They cross
-# where $e^{\mu^2}=1+2\mu^2$. Then softmaxes over 1,000 tokens.
+# Lesson: "What is the value of each estimate?" Two Gaussians of width 1, $\mu$ apart:
+# $\mathrm{KL}=\mu^2/2$, $\mathrm{Var}\,k_1=\mu^2$, $\mathrm{Var}\,k_3=e^{\mu^2}-1-\mu^2$, by the
+# integral. They cross where $e^{\mu^2}=1+2\mu^2$. Then softmaxes over 1,000 tokens.
 
 # %%
 statement("K03")
@@ -181,9 +181,10 @@ assert spread(k3) > 10 * spread(k1)
 # %% [markdown]
 # ### K04 · k3 in the loss
 #
-# Lesson: "Where it moves the policy". First the table in words, on four tokens, by enumeration.
-# *Loss*: autograd through $k$. *Reward*: $k$ is a number that multiplies $\nabla\log\pi$. The ratio
-# $\rho=\pi/\pi_\text{old}$ may be absent, a constant, or differentiated too.
+# Lesson: "What is the gradient of each estimate?" First the table in words, on four tokens, by
+# enumeration. *Loss*: autograd through $k$. *Reward*: $k$ is a number that multiplies
+# $\nabla\log\pi$. The ratio $\rho=\pi/\pi_\text{old}$ may be absent, a constant, or differentiated
+# too.
 
 # %%
 statement("K04")
@@ -268,6 +269,12 @@ print("nine forms, same gradients as rlnb")
 # right: $k_2$ in the loss, or $k_1$ in the reward, with a constant ratio when samples are stale.
 # Hold the ratio of $\rho k_3$ constant and the forward KL is back.
 #
+# The same on the lesson's three answers. With which settings are value and gradient both right?
+
+# %% tags=["explorer"]
+explorers.kl_pull_explorer(old=True)
+
+# %% [markdown]
 # How much does it matter? The penalty works: it too is smallest at the reference, and close to it
 # the directions agree.
 
@@ -296,8 +303,8 @@ settle("K04", "it depends")
 #
 # ### K05 · reward or loss
 #
-# Lesson: "In the reward or in the loss?". Every row of the table above holds *per state*: one
-# prefix, one token. An answer is a chain.
+# Lesson, second sitting: "What changes with many tokens?" Every row of the table above holds *per
+# state*: one prefix, one token. An answer is a chain.
 
 # %%
 statement("K05")
@@ -365,8 +372,8 @@ for size in (0.05, 1.0):
               f"from {min(found8):.4f} to {max(found8):.4f}")
 
 # %% [markdown]
-# What the per-token loss saves is noise. The variance of one answer's gradient, exactly, summed
-# over the logits; $k_1$ in the loss is nothing but noise:
+# What the per-token loss saves is noise. Here the variance of one answer's gradient, exactly,
+# summed over the logits; $k_1$ in the loss is nothing but noise:
 
 # %%
 nothing = Objective(raw_reward, parts.logprob(), parts.sequence_sum)
@@ -378,8 +385,10 @@ for name, form in forms.items():
     print(f"{name:26s}variance {m.trace:.2f}, mean {m.mean.norm():.4f}")
 
 # %% [markdown]
-# Near the reference the choice costs next to nothing. Far from it a random chain loses less than
-# ours, which was built to show it: at worst 0.94 for $k_2$, where ours has 0.50.
+# In these chains of two tokens the choice costs next to nothing near the reference. Far from it a
+# random chain loses less than ours, which was built to show it: at worst 0.94 for $k_2$, where ours
+# has 0.50. In a long answer it can cost much near the reference too. A first word answers for all
+# that it leads to, and the lesson has one that leads to 1,000 tokens at 0.02 nats each.
 #
 # In the reward, $k_1$ is the gradient of the sequence KL exactly. In the loss, per token, the first
 # word below is pushed the other way.
@@ -414,11 +423,54 @@ pictures.first_word(pi2.logits.softmax(-1).tolist(), {
 # %% [markdown]
 # Word 0 is rarer than under the reference, and after it the policy is far from the reference. Its
 # own log-ratio asks for more of it; the KL of an answer charges it for what it leads to.
+#
+# Is $k_1$ in the reward not too noisy, with its sum of 1,000 log-ratios? We hold the std of one
+# answer's gradient against that of the reward term, $A=\pm1$, for the 1,000 tokens after the
+# lesson's word 0. The exact formula is checked on three tokens, by enumeration.
+
+# %%
+far3 = torch.tensor([0.1, 0.3, 0.6]).log()             # the lesson's toy
+near3 = (far3 + 0.563 * torch.tensor([1.0, 0.5, 0.0])).log_softmax(0)
+p_tok, centred = near3.exp(), near3 - far3
+kl_tok = p_tok @ centred
+centred = centred - kl_tok                             # with a baseline
+S = torch.eye(3) - p_tok                               # rows: grad log pi
+step, size = (p_tok * centred) @ S, p_tok @ S.square().sum(1)
+alone = (p_tok * centred**2) @ S.square().sum(1) - step @ step
+
+def noise(n):
+    """Std over n tokens: k1 in the reward, k2 per token, the reward."""
+    pairs = n * (n - 1) / 2 * (p_tok @ centred**2) * size
+    squares = n * alone + pairs, n * alone, n * size
+    return [(square**0.5).item() for square in squares]
+
+y = torch.cartesian_prod(*[torch.arange(3)] * 3)
+after = centred[y].flip(1).cumsum(1).flip(1)
+for pays, std, mean in zip((after, centred[y], torch.ones(27, 3)),
+                           noise(3), (3 * step, 3 * step, 0 * step)):
+    g = (pays[..., None] * S[y]).sum(1)
+    off = p_tok[y].prod(1) @ (g - mean).square().sum(1)
+    assert math.isclose(off.sqrt(), std)
+
+# %%
+for name, std in zip(("k1 in the reward", "k2 per token"), noise(1000)):
+    print(f"β = 0.04, {name:16s}: {0.04 * std / noise(1000)[2]:.3f} of "
+          "the reward's noise")
+print(f"β √KL: {0.04 * (1000 * kl_tok).sqrt():.3f}")
+for beta in (0.04, 0.0004):
+    r = 1 - beta * torch.tensor([18.0, 20.0, 21.0, 21.0])
+    print(f"four right answers, 1 − βℓ over their std, β = {beta}:",
+          show((r - r.mean()) / r.std(correction=0)))
+
+# %% [markdown]
+# Small, and about $\beta\sqrt{\mathrm{KL}}$ with the KL of the answer: near the reference the
+# variance of a token's ℓ is about twice its KL, and on average half of the tokens are still to
+# come. The last lines: where all answers of a group are right, the std cancels β.
 
 # %% [markdown]
 # ### K06 · reward minus β KL
 #
-# Lesson: "One number, logged and penalised". On average, and one answer at a time.
+# Lesson: "How do you hold a policy near a reference?" On average, and one answer at a time.
 
 # %%
 statement("K06")
@@ -435,10 +487,20 @@ print("E[r - beta k1]", show(shaped3), " E[r] - beta KL",
 assert show(kl3) == [0.0253] and l3.min() < 0 < kl3
 assert torch.isclose(shaped3, (three * reward3).sum() - 0.1 * kl3)
 
+ends, ends_ref = torch.tensor([0.5, 0.5]), torch.tensor([0.8, 0.2])
+l_end, tokens = (ends / ends_ref).log(), torch.tensor([1.0, 10.0])
+print("stops at once, or after ten tokens: KL", show(ends @ l_end),
+      " mean of k1 per token", show(ends @ (l_end / tokens)))
+assert (ends @ (l_end / tokens)).round(decimals=2) == -0.19
+
 # %%
 settle("K06", "true")
 
 # %% [markdown]
+# The last line: the sum of $k_1$ over an answer has the KL as its mean. First divided by the length
+# of the answer it has not, and can be negative on fresh samples. Here the policy stops at once more
+# rarely than the reference does, and each of those answers counts as much as a long one.
+#
 # With a critic that says ½ everywhere and λ = 1 (07), answer 0 of the running group, β = 0.1: each
 # token pays for its own KL and for all the KL that follows it.
 
@@ -459,9 +521,19 @@ assert torch.allclose(with_kl, plain - 0.1 * later)
 # %% [markdown]
 # ### K07 · the penalty holds it back
 #
-# Lesson: "How large is β?" Right or wrong, starting from one in 10,000. The best policy under
-# $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ multiplies the odds by $e^{1/\beta}$; $k_3$ in the loss
-# rests where $p(1-p)=\beta(p-p_0)$.
+# Lesson: "How do you hold a policy near a reference?" Which policy earns the most of
+# $\sum_y\pi R-\beta\sum_y\pi\ell$? Where the slope in π(y) differs between two answers, moving
+# chance from one to the other gains. So at the best policy it is the same for all:
+#
+# $$\begin{aligned}
+# R(y)-\beta\,(\ell(y)+1)&=\text{the same for every }y&&\text{the slope in }\pi(y)\\
+# \ell(y)&=R(y)/\beta+\text{const}&&\text{solve for }\ell\\
+# \pi(y)&\propto\pi_\text{ref}(y)\,e^{R(y)/\beta}&&\ell=\log\pi-\log\pi_\text{ref}
+# \end{aligned}$$
+#
+# An answer that pays 1 then has $e^{1/\beta}$ times its old odds against one that pays 0. Below:
+# right or wrong, starting from one in 10,000; $k_3$ in the loss rests where
+# $p(1-p)=\beta(p-p_0)$.
 
 # %%
 statement("K07")
@@ -490,6 +562,16 @@ assert [round(optimum_k3(b), 3) for b in (0.04, 0.1, 0.2)] \
 settle("K07", "it depends")
 
 # %% [markdown]
+# At β = 0.2 $k_3$ lets the answer rise to 80 %, and the KL holds it below 2 %. At which β does the
+# order turn?
+
+# %% tags=["explorer"]
+explorers.kl_leash_explorer()
+
+# %% [markdown]
+# At 0.08 and below $k_3$ holds it lower <!-- cited: 0.08 -->: $e^{1/\beta}$ is soon more than
+# 10,000, and $k_3$ stops near $1-\beta$ however rare the answer was.
+#
 # Both are resting points; how fast a run gets there is another question. Gradient ascent reaches
 # them, from the reference:
 
@@ -537,10 +619,15 @@ for b in (0.04, 0.2):
                         "not held")
         print(f"beta {b:4}, reward {name:26s}: KL {ends[0]:8s}  "
               f"k3 {ends[1]}")
+top = ((x - x[0]) * (p * (1 - p)).sqrt()).max()
+print(f"over the std of a large group the KL holds from beta "
+      f"{1 / top:.3f} on")
 
 # %% [markdown]
 # At β = 0.2 the exact KL is much the firmer one with the reward as it is. Over the std of a large
-# group it does not hold at all, and $k_3$ does; in groups of 8 it just holds, at about a half.
+# group it does not hold at all, and $k_3$ does; in groups of 8 it just holds, at about a half. The
+# KL's share of the push rises to a top and falls again (the std divides the reward, so its push
+# fades more slowly near 0 and 1). A policy that has got past the top is not held any more.
 #
 # ### K08 and K09 · drop it; and then the reward falls
 #
@@ -651,7 +738,20 @@ assert abs(compute()["kl"] - KL) < 1e-12
 # gradient on average, $k_2$ the right one, $k_3$ another. On stale samples only the ratio-corrected
 # form is right, and $k_1$ in a loss pushes *away* from the reference, cosine −0.99.
 #
-# ## Conventions: what libraries clamp
+# ## Conventions: where libraries put it, and what they clamp
+#
+# | | where | form | by default |
+# |---|---|---|---|
+# | PPO of InstructGPT ([2203.02155](https://arxiv.org/abs/2203.02155)) | reward | $k_1$ per token | on |
+# | TRL RLOO 1.16 | reward | $k_1$, summed over the answer | `beta=0.05` |
+# | TRL GRPO 1.16 | loss | ρ$k_3$ (`use_bias_correction_kl`, on by default) | `beta=0.0`: off, no reference loaded |
+# | verl | loss | `low_var_kl`: $k_3$; `k3+`: its value with $k_2$'s gradient | `use_kl_loss=False` |
+#
+# GRPO's paper writes $r=\pi_\text{ref}/\pi$ and $r-\log r-1$; code writes $d=-\ell$ and $e^d-1-d$.
+# All three are $k_3$. `ref_logp` comes from a second, frozen model: one more forward pass, at the
+# same temperature and without dropout. With the full distribution over the vocabulary at each place
+# the KL of one step is exact; it needs all V probabilities of both models at every token.
+#
 #
 # With $d=\log\pi_\text{ref}-\log\pi$, $k_3=e^d-1-d$. verl clamps $d$ to ±20 and the result to ±10;
 # others clamp $d$ at 5 or 10. It guards against overflow. Where a clamp acts the gradient is 0, and
@@ -770,7 +870,7 @@ pays = torch.tensor([1.0, 0.5, 0.0])
 gain = pays - three @ pays
 fisher = three.diag() - three.outer(three)
 assert torch.allclose(fisher @ gain, three * gain)   # so F^-1 g is A
-pictures.trust_region(three, pays, fisher, 0.2, {
+trpo.trust_region(three, pays, fisher, 0.2, {
     "plain gradient": three * gain, "natural gradient": gain})
 
 # %% [markdown]

@@ -924,7 +924,7 @@ assert max(map(abs, gap["GRPO, coin flip"])) < 3
 # %% [markdown]
 # ### The push before training, all numbers
 #
-# What the lesson draws: 16 batches of 16 prompts, $G=8$, sampled from the model before any training
+# 16 batches of 16 prompts, $G=8$, sampled from the model before any training
 # with rewards. What does the verdict know, and does "go on" know the verdict?
 
 # %% tags=["nbval-ignore-output"]

@@ -310,8 +310,8 @@ assert (ends["DPO"] - ends["IPO"]).abs().max() < 0.05
 #
 # In spirit. No reward model is being fooled, for there is none; a proxy is pushed too far. Call it
 # over-optimisation: for reward models Gao et al. measured it
-# ([arXiv 2210.10760](https://arxiv.org/abs/2210.10760)), for DPO the log of the lesson's recorded
-# run shows it.
+# ([arXiv 2210.10760](https://arxiv.org/abs/2210.10760)), for DPO the lesson's recorded run shows
+# it: the margin grows on while the share of right answers falls.
 
 # %% [markdown]
 # ## Bradley-Terry
@@ -524,6 +524,13 @@ for name, arm in file.items():
 # %% [markdown]
 # More given pairs rise higher and still turn; fresh ones do not. SFT on the right answers alone
 # teaches nothing here: they are the model's own. So what DPO + NLL gained came from the pairs.
+#
+# ## In practice
+#
+# The reference costs a frozen copy and one more forward pass; its log-probabilities can be computed
+# once and cached, for pairs and reference do not change. SFT on the chosen answers comes first when
+# another model wrote the pairs: else the reference finds both answers unlikely, and their log-ratio
+# says little. TRL's `DPOTrainer` starts from β = 0.1 and learning rate 1e-6.
 #
 # ## The policy as its own judge
 #

@@ -361,6 +361,21 @@ for seed in (0, 1, 2):
           f"{np.corrcoef(np.arange(40), change)[0, 1]:.2f}")
 
 # %% [markdown]
+# Single steps from the base, one prompt each, at a tenth of the rate: there the sign does change.
+
+# %%
+steps = record["alone, a tenth of the rate"]
+change = np.subtract(steps["after"], steps["before"])
+sign = np.sign(steps["per_token"]) == -np.sign(change)
+print(f"right about the sign: the law {np.mean(sign):.0%}, "
+      f"always 'falls' {np.mean(change < 0):.0%}")
+for name, x in (("law", -np.array(steps["per_token"])),
+                ("gradient of H times the true step", steps["linear"])):
+    print(f"rank correlation with the change, {name}: "
+          f"{np.corrcoef(rank(x), rank(change))[0, 1]:.2f}")
+entropy_pictures.law_on_a_run(steps)
+
+# %% [markdown]
 # **Which tokens?** Two answers of the first step, by the base. The first token chooses a way:
 # calculate step by step, or `so` and the digit at once.
 

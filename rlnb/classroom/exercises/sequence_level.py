@@ -418,7 +418,7 @@ def gspo_token_ratio(logprobs, old_logprobs, mask):
     """(B, T) three times -> (B, T): s of the answer on each token"""
     own = torch.where(mask, logprobs, 0.0)
     old = torch.where(mask, old_logprobs, 0.0)
-    s = ((own - old).sum(1) / mask.sum(1)).exp()
+    s = ((own - old).sum(1) / mask.sum(1).clamp(min=1)).exp()
     return s[:, None] * (own - own.detach()).exp()   # s * pi / sg[pi]
 # fmt: on
 

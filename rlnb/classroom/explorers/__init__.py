@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.many_updates import many_updates_explorer
     from rlnb.classroom.explorers.micro_batches import micro_batches_explorer
     from rlnb.classroom.explorers.near_equal import std_explorer
-    from rlnb.classroom.explorers.nudge import nudge_explorer
     from rlnb.classroom.explorers.one_group import one_group_explorer
     from rlnb.classroom.explorers.one_outlier import one_outlier_explorer
     from rlnb.classroom.explorers.one_pair import one_pair_explorer
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.scaling_fit import scaling_fit_explorer
     from rlnb.classroom.explorers.shared_divisor import shared_divisor_explorer
     from rlnb.classroom.explorers.sharpen_or_learn import sharpen_or_learn_explorer
+    from rlnb.classroom.explorers.slow_start import slow_start_explorer
     from rlnb.classroom.explorers.stale_queue import stale_queue_explorer
     from rlnb.classroom.explorers.three_pushes import three_pushes_explorer
     from rlnb.classroom.explorers.token_gates import token_gates_explorer
@@ -91,7 +91,6 @@ _HOME = {
     "many_updates_explorer": "many_updates",
     "micro_batches_explorer": "micro_batches",
     "loss_and_gradient_explorer": "loss_and_gradient",
-    "nudge_explorer": "nudge",
     "one_group_explorer": "one_group",
     "one_outlier_explorer": "one_outlier",
     "one_pair_explorer": "one_pair",
@@ -107,6 +106,7 @@ _HOME = {
     "rollouts_explorer": "rollouts",
     "scaling_fit_explorer": "scaling_fit",
     "shared_divisor_explorer": "shared_divisor",
+    "slow_start_explorer": "slow_start",
     "stale_queue_explorer": "stale_queue",
     "std_explorer": "near_equal",
     "sharpen_or_learn_explorer": "sharpen_or_learn",
@@ -145,7 +145,6 @@ __all__ = [
     "many_updates_explorer",
     "micro_batches_explorer",
     "loss_and_gradient_explorer",
-    "nudge_explorer",
     "one_group_explorer",
     "one_outlier_explorer",
     "one_pair_explorer",
@@ -161,6 +160,7 @@ __all__ = [
     "rollouts_explorer",
     "scaling_fit_explorer",
     "shared_divisor_explorer",
+    "slow_start_explorer",
     "stale_queue_explorer",
     "std_explorer",
     "sharpen_or_learn_explorer",

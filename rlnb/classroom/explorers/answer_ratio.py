@@ -14,26 +14,32 @@ from rlnb.classroom.figures import BLACK, GREEN, GREY, NEGATIVE, POSITIVE, signe
 from rlnb.toys.router import RouterPolicy
 
 __all__ = [
-    "BANDS",
     "ACROSS",
+    "BANDS",
     "FLOOR",
     "ROOF",
+    "allowed",
     "alt",
-    "counts",
     "answer_ratio_explorer",
+    "best_in_the_middle",
     "build",
     "compute",
+    "counts",
     "inside",
-    "narrowest_band",
+    "long_answers_bounded",
+    "pool",
     "readout",
     "samples",
     "update",
-    "worst_in_the_middle",
 ]
 
-ANSWERS, LONGEST, UPDATE = 64, 512, 1e-3
-LENGTHS = (8, 16, 32, 64, 128, 256, 512)
+ANSWERS, UPDATE = 64, 1e-3
+POOL = (64, 512)  # answers and tokens that the policy really wrote
+LENGTHS = (32, 128, 512, 2048, 8192, 32768)
+LONGEST = LENGTHS[-1]
+GSPO = "3e-4, 4e-4"  # the key of the paper's band
 BANDS = {  # half-widths below and above 1
+    "1e-4": (1e-4, 1e-4),
     "3e-4, 4e-4": (3e-4, 4e-4),
     "2e-3, 2.5e-3": (2e-3, 2.5e-3),
     "0.01": (0.01, 0.01),
@@ -42,24 +48,24 @@ BANDS = {  # half-widths below and above 1
 }
 TEXT = 10.5  # points: the size of the page's own text
 WIDE = 0.2  # the half-width of a band on tokens
-FLOOR, ROOF = -16.0, 8.0  # of the picture, in thousandths of log s
-ALIVE, WORSE = 58, 10  # what the tasks ask: answers left alone, answers fewer than at both sides
+FLOOR, ROOF = -5.0, 4.0  # of the picture, in upper half-widths of the band
+AT_EDGE, BETTER = 0.15, 5  # task 1: % of flips, answers more than at both ends
+ALIVE, LIMIT = 55, 1000  # task 2: answers inside, times as likely at most
 ACROSS = 0.66 * (0.618 * np.arange(ANSWERS) % 1) - 0.33  # spreads the dots, says nothing
 CAPTION = (
-    "64 answers at each length, bright at the T of the slider. Above: how many are inside. Green: "
-    "the band. Dashed: minus the KL of the flips, per token. Dots at the edge lie beyond it. Left "
-    "and right in a column mean nothing."
+    "64 answers at each length, bright at the T of the slider; above, how many are inside. Green: "
+    "the band, drawn at one size whatever its width. Dashed: −KL per token. A dot at the upper or "
+    "lower end of the picture lies beyond it. Left and right in a column mean nothing."
 )
 
 
 @cache
-def samples() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Three (64, 512) arrays, from one seed: log-ratios of tokens that the old policy drew.
+def pool() -> tuple[np.ndarray, np.ndarray]:
+    """Two (64, 512) arrays, from one seed: log-ratios of tokens that the old policy drew.
 
     calm      the new policy has weights that moved by 0.001 x a normal number each, and works
               along the old routes
     flipped   the same, but in one layer, drawn anew for each token, the second-best expert works
-    draw      uniform numbers: at a share f, the tokens with draw < f are flipped
     """
     gen = torch.Generator().manual_seed(0)
     threads = torch.get_num_threads()
@@ -67,7 +73,7 @@ def samples() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     try:
         with torch.no_grad():
             old = RouterPolicy(seed=0)
-            tokens = old.sample(ANSWERS, LONGEST, gen)
+            tokens = old.sample(*POOL, gen)
             before, routes = old.logprobs(tokens)
             new = old.copy()
             for weight in new.parameters():
@@ -77,10 +83,20 @@ def samples() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             layer = torch.randint(old.layers, (*tokens.shape, 1), generator=gen)
             bent = routes[..., 0].scatter(2, layer, second.gather(2, layer))[..., None]
             flipped = new.logprobs(tokens, routes=bent)[0] - before
-            draw = torch.rand(tokens.shape, generator=gen, dtype=torch.float64)
     finally:
         torch.set_num_threads(threads)
-    return calm.numpy(), flipped.numpy(), draw.numpy()
+    return calm.numpy(), flipped.numpy()
+
+
+@cache
+def samples() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Three (64, LONGEST) arrays: calm and flipped log-ratios of tokens drawn from the `pool` with
+    replacement, and uniform numbers; at a share f, the tokens with draw < f are flipped."""
+    calm, flipped = pool()
+    gen = torch.Generator().manual_seed(1)
+    which = torch.randint(calm.size, (ANSWERS, LONGEST), generator=gen).numpy()
+    draw = torch.rand((ANSWERS, LONGEST), generator=gen, dtype=torch.float64).numpy()
+    return calm.ravel()[which], flipped.ravel()[which], draw
 
 
 @echoing
@@ -92,7 +108,7 @@ def compute(
 ) -> dict[str, Any]:
     """Ratios of the tokens and of the answers at one setting.
 
-    `flips` in per cent of the tokens, 0 to 100; `length` T in tokens, up to 512; `band` a key of
+    `flips` in per cent of the tokens, 0 to 100; `length` T in tokens, up to 32,768; `band` a key of
     BANDS; `push` a log-ratio given to every token. Returns the arguments, `edges`, and
 
         tokens (ANSWERS * T,), answers (ANSWERS,)   ratios, s = exp(mean of the T log-ratios)
@@ -100,19 +116,22 @@ def compute(
         outside, cut_up, cut_down shares of the answers outside the band, above it (the gradient is
                                   gone if A > 0), below it (gone if A < 0)
         mean                      of log s over the answers
-        columns (7, ANSWERS)      log s at each of LENGTHS; `kl` of a token, from the flips
+        columns (6, ANSWERS)      log s at each of LENGTHS
+        kl                        of a token: minus the mean of log rho, were answers endless
 
     >>> d = compute(flips=0.0, length=512, push=0.1)
     >>> round(d["mean"], 3), d["cut_up"], d["cut_down"]
     (0.1, 1.0, 0.0)
     """
     calm, flipped, draw = samples()
-    longest = np.where(draw < flips / 100, flipped, calm) + push
-    log_ratio = longest[:, :length]
-    log_s = log_ratio.mean(1)
-    tokens, answers = np.exp(log_ratio).ravel(), np.exp(log_s)
+    share = flips / 100
+    longest = np.where(draw < share, flipped, calm) + push
+    total = longest.cumsum(1)
+    log_s = total[:, length - 1] / length
+    tokens, answers = np.exp(longest[:, :length]).ravel(), np.exp(log_s)
     low, high = 1 - BANDS[band][0], 1 + BANDS[band][1]
     up, down = float((answers > high).mean()), float((answers < low).mean())
+    drawn = pool()
     return {
         "tokens": tokens,
         "answers": answers,
@@ -123,33 +142,36 @@ def compute(
         "cut_up": up,
         "cut_down": down,
         "mean": float(log_s.mean()),
-        "columns": np.stack([longest[:, :T].mean(1) for T in LENGTHS]),
-        "kl": -float(flips / 100 * flipped.mean()),
+        "columns": np.stack([total[:, T - 1] / T for T in LENGTHS]),
+        "kl": -float((1 - share) * drawn[0].mean() + share * drawn[1].mean() + push),
     }
 
 
-def _shown(log_s: np.ndarray) -> np.ndarray:
-    """In thousandths, and what lies beyond the picture on its edge."""
-    return np.clip(1e3 * log_s, FLOOR, ROOF)
+def _shown(log_s: np.ndarray, data) -> np.ndarray:
+    """In upper half-widths of the band, and what lies beyond the picture on its edge."""
+    return np.clip(log_s / np.log(data["edges"][1]), FLOOR, ROOF)
 
 
 def build(figure, data):
     """The figure, drawn once; `update` moves it."""
-    axes = figure.add_axes((0.085, 0.19, 0.905, 0.7))
-    axes.set(xlim=(-0.5, len(LENGTHS) - 0.5), ylim=(FLOOR - 0.6, ROOF + 3.4))
-    axes.set_xticks(range(len(LENGTHS)), [str(T) for T in LENGTHS])
-    axes.set_yticks((-15, -10, -5, 0, 5))
+    axes = figure.add_axes((0.1, 0.19, 0.89, 0.7))
+    axes.set(xlim=(-0.5, len(LENGTHS) - 0.5), ylim=(FLOOR - 0.3, ROOF + 1.6))
+    axes.set_xticks(range(len(LENGTHS)), [f"{T:,}" for T in LENGTHS])
+    axes.set_yticks([])
     axes.tick_params(labelsize=TEXT)
     axes.set_xlabel("T, tokens in an answer", labelpad=1, fontsize=TEXT)
-    axes.set_ylabel("log s, thousandths", fontsize=TEXT)
+    axes.set_ylabel("log s", labelpad=52, fontsize=TEXT)
     axes.axhline(0, color=GREY, lw=0.8, zorder=0)
     artists = {
         "band": axes.axhspan(-1, 1, color=GREEN, alpha=0.3, lw=0),
         "kl": axes.axhline(0, color=BLACK, lw=1.6, ls="--"),
         "others": axes.plot([], [], "o", ms=3, mfc=GREY, mec="none", alpha=0.5)[0],
         "inside": [
-            axes.text(i, ROOF + 1.9, "", fontsize=TEXT, ha="center", va="center")
+            axes.text(i, ROOF + 0.95, "", fontsize=TEXT, ha="center", va="center")
             for i in range(len(LENGTHS))
+        ],
+        "ticks": [
+            axes.text(-0.53, 0, "", fontsize=TEXT, ha="right", va="center") for _ in range(3)
         ],
     }
     kinds = {
@@ -174,23 +196,28 @@ def build(figure, data):
 
 def update(artists, data):
     """The figure moved to new data."""
-    low, high = (1e3 * float(np.log(edge)) for edge in data["edges"])
-    low, high = max(low, FLOOR - 0.6), min(high, ROOF + 0.6)
-    artists["band"].set_y(low)
-    artists["band"].set_height(high - low)
-    artists["kl"].set_ydata([-1e3 * data["kl"]] * 2)
+    low, high = (float(np.log(edge)) for edge in data["edges"])
+    artists["band"].set_y(low / high)
+    artists["band"].set_height(1 - low / high)
+    below, above = BANDS[data["band"]]
+    for text, y, said in zip(
+        artists["ticks"], (low / high, 0, 1), (f"−{below:g}", "0", f"+{above:g}"), strict=True
+    ):
+        text.set_y(y)
+        text.set_text(said.replace("e-0", "e-").replace("e-", "e−"))
+    artists["kl"].set_ydata([max(-data["kl"] / high, FLOOR)] * 2)
     at = LENGTHS.index(data["length"]) if data["length"] in LENGTHS else 0
     rest = [i for i in range(len(LENGTHS)) if i != at]
     artists["others"].set_data(
         np.concatenate([i + ACROSS for i in rest]),
-        np.concatenate([_shown(data["columns"][i]) for i in rest]),
+        np.concatenate([_shown(data["columns"][i], data) for i in rest]),
     )
     for i, (text, count) in enumerate(zip(artists["inside"], inside(data), strict=True)):
         text.set_text(f"{count} inside")
         text.set_weight("bold" if i == at else "normal")
     s = data["answers"]
     below, above = s < data["edges"][0], s > data["edges"][1]
-    shown = _shown(np.log(s))
+    shown = _shown(np.log(s), data)
     for name, chosen in (("in", ~below & ~above), ("down", below), ("up", above)):
         artists[name].set_data(at + ACROSS[chosen], shown[chosen])
 
@@ -208,11 +235,20 @@ def _words(data) -> tuple[str, str]:
 def readout(data) -> str:
     """The line under the controls."""
     inside, below, above = counts(data)
-    s = data["answers"]
     return (
-        f"Of {ANSWERS} answers {inside} inside the band, {below} below, {above} above. s from "
-        f"{s.min():.4f} to {s.max():.4f}."
+        f"Of {ANSWERS} answers {inside} inside the band, {below} below, {above} above. "
+        f"−KL per token {signed(-data['kl'], 5)}. s^T at the upper edge: {_times(data)}."
     )
+
+
+def allowed(data) -> float:
+    """log10 of how many times as likely an answer at the upper edge has become, s^T."""
+    return data["length"] * float(np.log10(data["edges"][1]))
+
+
+def _times(data) -> str:
+    powers = allowed(data)
+    return f"{10**powers:.3g}" if powers < 3 else f"10^{powers:.1f}"
 
 
 def counts(data) -> tuple[int, int, int]:
@@ -228,27 +264,28 @@ def inside(data, band: str | None = None) -> list[int]:
     return [int(n) for n in ((s >= low) & (s <= high)).sum(1)]
 
 
-def narrowest_band(data) -> bool:
-    """3 % of flips, 512 tokens, and the narrowest band with at least ALIVE answers inside."""
-    if data["flips"] != 3 or data["length"] != LONGEST:
+def best_in_the_middle(data) -> bool:
+    """GSPO's band, −KL at its lower edge, and BETTER more answers inside than at both ends."""
+    at_edge = abs(data["flips"] - AT_EDGE) < 1e-6
+    if data["length"] not in LENGTHS[1:-1] or data["band"] != GSPO or not at_edge:
         return False
-    return data["band"] == next(band for band in BANDS if inside(data, band)[-1] >= ALIVE)
+    number = inside(data)
+    return number[LENGTHS.index(data["length"])] - max(number[0], number[-1]) >= BETTER
 
 
-def worst_in_the_middle(data) -> bool:
-    """At a shorter length, and at a longer one, at least WORSE more answers are inside."""
-    if data["length"] not in LENGTHS[1:-1]:
+def long_answers_bounded(data) -> bool:
+    """No flips, the longest answers: ALIVE inside, and none LIMIT times as likely at the edge."""
+    if data["flips"] != 0 or data["length"] != LONGEST:
         return False
-    at, number = LENGTHS.index(data["length"]), inside(data)
-    return min(max(number[:at]), max(number[at + 1 :])) - number[at] >= WORSE
+    return inside(data)[-1] >= ALIVE and allowed(data) < np.log10(LIMIT)
 
 
 def alt(data) -> str:
     """The picture in words, for a reader who does not see it."""
     tokens, answers = _words(data)
     return (
-        f"log s of 64 answers at seven lengths; bright those of {data['length']} tokens, "
-        f"{data['flips']:.1f} % of the tokens with a flipped expert, push "
+        f"log s of 64 answers at six lengths; bright those of {data['length']} tokens, "
+        f"{data['flips']:.2f} % of the tokens with a flipped expert, push "
         f"{signed(data['push'], 4)} per token, band {data['band']}. {tokens}; {answers}. Inside at "
         f"{', '.join(str(T) for T in LENGTHS)} tokens: {', '.join(map(str, inside(data)))}."
     )
@@ -262,16 +299,13 @@ def answer_ratio_explorer() -> Explorer:
         update,
         {
             "flips": slider(
-                0.0, 0.0, 8.0, 0.5, "flipped tokens, %", "share of tokens with another expert"
+                0.6, 0.0, 2.0, 0.05, "flipped tokens, %", "share of tokens with another expert"
             ),
             "length": choice_slider(
-                128, [(str(T), T) for T in LENGTHS], "T, tokens", "length of every answer"
+                128, [(f"{T:,}", T) for T in LENGTHS], "T, tokens", "length of every answer"
             ),
             "band": choice_slider(
-                "2e-3, 2.5e-3",
-                [(b, b) for b in BANDS],
-                "ε below, above 1",
-                "half-widths of the band",
+                "3e-4, 4e-4", [(b, b) for b in BANDS], "ε below, above 1", "half-widths of the band"
             ),
         },
         alt=alt,

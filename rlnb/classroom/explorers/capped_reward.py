@@ -124,8 +124,8 @@ def best_leash(data) -> bool:
 
 
 def capped_well(data) -> bool:
-    """Gold above 1.6."""
-    return data["at_gold"] > 1.6
+    """Gold of 1.65 or more."""
+    return data["at_gold"] >= 1.65
 
 
 def capped_reward_explorer() -> Explorer:

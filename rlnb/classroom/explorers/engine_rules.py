@@ -106,12 +106,6 @@ def none_lost(data) -> bool:
     return data["flips"] >= 0.2 and data["lasts"] == STEPS and _drops(data) and not data["lost"]
 
 
-def patient(data) -> bool:
-    """IcePop as it is, flips of 30 steps or more, and no policy ends below 0.8."""
-    icepop = data["rule"] == "IcePop [1/2, 2]"
-    return icepop and data["flips"] >= 0.2 and data["lasts"] >= 30 and not data["lost"]
-
-
 def engine_rules_explorer() -> Explorer:
     """The rule, how many prefixes are flipped, and for how many steps they stay so."""
     return Explorer(

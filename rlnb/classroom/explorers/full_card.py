@@ -124,11 +124,6 @@ def smallest_stage(data) -> bool:
     return (data["gpus"], data["answers"], data["stage"]) == (4, 512, 1) and data["fits"]
 
 
-def two_cards(data) -> bool:
-    """Two cards, and as many answers at once as they hold."""
-    return data["gpus"] == 2 and data["answers"] >= 256 and data["fits"]
-
-
 def full_card_explorer() -> Explorer:
     """Cards, ZeRO's stage, and whether the trainer's state is parked while answers are written."""
     return Explorer(

@@ -16,7 +16,7 @@ from rlnb.classroom.explorer import Explorer, slider
 from rlnb.classroom.explorers.arguments import checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, PALE
 
-__all__ = ["alt", "best_for_both", "build", "compute", "kl_explorer", "reverse_below_070", "update"]
+__all__ = ["alt", "build", "compute", "kl_explorer", "last_good_peak", "update"]
 
 STEP = 0.05
 WIDE = np.arange(-1280, 1281) * STEP  # -64 to 64: the integrals
@@ -207,16 +207,11 @@ def alt(data) -> str:
     )
 
 
-def reverse_below_070(data) -> bool:
-    """KL(model || teacher) below 0.7 with the peaks where they were."""
-    return data["distance"] >= 3 and data["reverse"] < 0.7
-
-
-def best_for_both(data) -> bool:
-    """One bell within 0.02 nats of the least in either direction, peaks at 2 or further."""
-    return data["distance"] >= 2 and all(
-        data[way] - data["best"][way][2] <= 0.02 for way in ("forward", "reverse")
-    )
+def last_good_peak(data) -> bool:
+    """A bell on a peak within 0.02 nats of the least reverse KL, peaks no further than ±2.8."""
+    on_a_peak = abs(abs(data["mean"]) - data["distance"]) <= 0.3
+    least = data["best"]["reverse"][2]
+    return 2 <= data["distance"] < 2.85 and on_a_peak and data["reverse"] - least <= 0.02
 
 
 def kl_explorer() -> Explorer:
@@ -226,10 +221,10 @@ def kl_explorer() -> Explorer:
         build,
         update,
         {
-            "mean": slider(0.0, -6.0, 6.0, 0.1, "model: mean", "where the bell stands"),
-            "deviation": slider(3.2, 0.7, 6.0, 0.1, "model: width", "its standard deviation"),
+            "mean": slider(1.0, -6.0, 6.0, 0.1, "model: mean", "where the bell stands"),
+            "deviation": slider(1.0, 0.7, 6.0, 0.1, "model: width", "its standard deviation"),
             "distance": slider(
-                3.0, 0.0, 5.0, 0.1, "teacher: peaks at ±", "each of width 1, equally high"
+                2.0, 0.0, 5.0, 0.1, "teacher: peaks at ±", "each of width 1, equally high"
             ),
         },
         alt=alt,

@@ -152,14 +152,6 @@ def k3_holds_lower(data) -> bool:
     return plain and data["start"] == 1e-4 and data["k3"] < data["reverse"]
 
 
-def just_held(data) -> bool:
-    """Reward over the std: the smallest beta, in hundredths, at which the KL holds that answer."""
-    if data["reward"] == REWARDS[0] or data["start"] != 1e-4 or data["reverse"] == 1.0:
-        return False
-    less = round(data["beta"] - 0.01, 2)
-    return less < 0.01 or compute(less, data["start"], data["reward"])["reverse"] == 1.0
-
-
 def kl_leash_explorer() -> Explorer:
     """The coefficient, the reference's chance of the paid answer, and the division by the std."""
     starts = [(f"{p:g}", p) for p in (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1)]

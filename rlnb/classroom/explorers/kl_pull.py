@@ -1,4 +1,4 @@
-"""A KL penalty over three answers: its mean push, and the way downhill."""
+"""A KL penalty over three answers: its mean gradient, and that of the KL."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ ESTIMATES = ("k1", "k2", "k3")
 PLACES = ("loss", "reward")
 SAMPLES = ("fresh", "older", "older, ρ constant", "older, ρ differentiated")
 CAPTION = (
-    "Every point is a policy over three answers; on a ring KL(π‖π_ref) is the same. The policy is "
-    "the dot, softmax(log π_ref + distance · R){older}. Green: one gradient step down "
-    "KL(π‖π_ref); its path to the reference is curved. Orange: your penalty. The arrows have one "
-    "length, the bars tell the sizes."
+    "Every point is a policy over three answers. The policy is the dot, softmax(log π_ref + "
+    "distance · R){older}. On the bold ring the KL is what it is at the dot: a step into the ring "
+    "lowers the KL, a step out of it raises it. Orange: a step against your penalty's gradient. "
+    "Green: against the KL's. Both are steps on the logits, so green does not meet the ring at a "
+    "right angle. The arrows have one length, the bars tell the sizes."
 )
 
 
@@ -37,18 +38,19 @@ CAPTION = (
 def compute(
     distance: float = 3.0, estimate: str = "k2", place: str = "loss", samples: str = "fresh"
 ) -> dict[str, Any]:
-    """The mean push of one form of the KL penalty, by enumeration, and the way downhill.
+    """The mean gradient of one form of the KL penalty, by enumeration, and the way downhill.
 
     The policy is the reference with logits raised by distance x reward, distance in [0, 5]. An
     older policy stands half-way; sampler (3,) is the one that wrote the answers. "ρ constant"
     weighs each sample by rho = pi / pi_old; with "ρ differentiated" autograd differentiates that
     rho in a loss (in the reward all is constant). Returns policy (3,), kl; value: the estimate's
     mean over the samples; home and push (3,): minus the gradient of KL(pi || ref) and of the
-    penalty, in the logits; angle between them in degrees, nan where either is 0.
+    penalty, in the logits; rate: how fast the KL falls along push, over how fast it falls along
+    home (nan at the reference); right: whether the two are the same.
 
     >>> d = compute(3.0, "k3")
-    >>> round(d["kl"], 4), round(d["value"], 4), round(d["angle"])
-    (0.66, 0.66, 26)
+    >>> round(d["kl"], 4), round(d["value"], 4), round(d["rate"], 2), d["right"]
+    (0.66, 0.66, 0.9, False)
     """
     pi, before = _policy(distance), _policy(distance / 2)
     q = pi if samples == "fresh" else before
@@ -65,6 +67,7 @@ def compute(
     else:
         weight = rho * (slope + (k if samples.endswith("differentiated") else 0))
     push, home = -(q * weight) @ score, -pi * (ell - pi @ ell)
+    steepest = float(home @ home)
     return {
         "policy": pi,
         "sampler": q,
@@ -72,7 +75,8 @@ def compute(
         "value": float(q @ (rho * k)),
         "home": home,
         "push": push,
-        "angle": _angle(push, home),
+        "rate": float(push @ home) / steepest if steepest > 1e-12 else math.nan,
+        "right": bool(np.allclose(push, home, rtol=0, atol=1e-9)),
     }
 
 
@@ -81,11 +85,24 @@ def _policy(distance: float) -> np.ndarray:
     return weights / weights.sum()
 
 
-def _angle(a: np.ndarray, b: np.ndarray) -> float:
-    product = float(np.linalg.norm(a) * np.linalg.norm(b))
-    if product < 1e-12:
-        return math.nan
-    return math.degrees(math.acos(min(1.0, max(-1.0, float(a @ b) / product))))
+def ring(level: float) -> np.ndarray:
+    """The policies (181, 3) around the reference whose KL from it is `level`; nan where none is.
+
+    >>> points = ring(0.05)
+    >>> bool(np.allclose((points * np.log(points / REFERENCE)).sum(1), 0.05))
+    True
+    """
+    turn = np.linspace(0, 2 * np.pi, 181)[:, None]
+    across, along = np.array([1, -1, 0]) / 2**0.5, np.array([1, 1, -2]) / 6**0.5
+    ray = np.cos(turn) * across + np.sin(turn) * along
+    reach = np.where(ray < 0, -REFERENCE / np.minimum(ray, -1e-12), np.inf).min(1, keepdims=True)
+    low, high = np.zeros_like(reach), reach * (1 - 1e-9)
+    for _ in range(50):
+        middle = (low + high) / 2
+        points = REFERENCE + middle * ray
+        nearer = (points * np.log(points / REFERENCE)).sum(1, keepdims=True) < level
+        low, high = np.where(nearer, middle, low), np.where(nearer, high, middle)
+    return np.where(low < reach * (1 - 1e-6), REFERENCE + low * ray, np.nan)
 
 
 def build(figure, data):
@@ -94,6 +111,7 @@ def build(figure, data):
     _rings(axes)
     path = np.array([_policy(t) for t in np.linspace(0, FURTHEST, 60)])
     axes.plot(*(path @ CORNERS).T, color=GREY, lw=1, ls=":")
+    here = axes.plot([], [], color=BLACK, lw=1.8, alpha=0.75)[0]
     axes.plot(*(REFERENCE @ CORNERS), "P", color=BLACK, ms=10)
     axes.text(
         *(REFERENCE @ CORNERS - (0.035, 0)), "reference", ha="right", va="center", fontsize=TEXT
@@ -103,10 +121,11 @@ def build(figure, data):
     bars.set_xticks(range(3), ("pays 1", "pays ½", "pays 0"))
     bars.tick_params(labelsize=TEXT)
     bars.axhline(0, color=GREY, lw=0.8)
-    bars.set_title("push on the three logits", fontsize=TEXT)
+    bars.set_title("minus the gradient, per logit", fontsize=TEXT)
     figure.text(0.44, 0.88, "value", fontsize=12, weight="bold")
-    figure.text(0.44, 0.5, "push", fontsize=12, weight="bold")
+    figure.text(0.44, 0.5, "gradient", fontsize=12, weight="bold")
     return {
+        "ring": here,
         "home": axes.plot([], [], color=GREEN, lw=7, alpha=0.6, solid_capstyle="butt")[0],
         "home tip": axes.plot([], [], color=GREEN, ms=15, ls="")[0],
         "push": axes.plot([], [], color=ORANGE, lw=3, solid_capstyle="butt")[0],
@@ -116,7 +135,7 @@ def build(figure, data):
         "home bars": bars.bar(np.arange(3) - 0.2, np.zeros(3), 0.38, color=GREEN, alpha=0.6),
         "push bars": bars.bar(np.arange(3) + 0.2, np.zeros(3), 0.38, color=ORANGE, hatch="//",
                               ec="white", lw=0.6),
-        "text": [figure.text(0.44, y, "", fontsize=11.5) for y in (0.79, 0.7, 0.41, 0.32, 0.23)],
+        "text": [figure.text(0.44, y, "", fontsize=11.5) for y in (0.79, 0.7, 0.41, 0.32)],
     }  # fmt: skip
 
 
@@ -134,6 +153,8 @@ def _rings(axes) -> None:
 def update(artists, data):
     here = data["policy"] @ CORNERS
     artists["here"].set_data([here[0]], [here[1]])
+    around = ring(data["kl"]) @ CORNERS if data["kl"] > 1e-6 else np.full((1, 2), np.nan)
+    artists["ring"].set_data(around[:, 0], around[:, 1])
     artists["sampler"].set_data(*(data["sampler"] @ CORNERS)[:, None])
     # a push on the logits moves the probabilities by (diag pi - pi pi') push
     pi = data["policy"]
@@ -158,27 +179,26 @@ def update(artists, data):
 
 
 def _lines(data) -> list[str]:
-    size = float(np.linalg.norm(data["push"]))
-    true = float(np.linalg.norm(data["home"]))
-    if size < 1e-9:
-        told = ["no push on average", "", ""]
-    elif true < 1e-9:
-        told = ["it pushes, at the reference", "", ""]
+    if float(np.linalg.norm(data["push"])) < 1e-9:
+        told = ["0 on average", ""]
+    elif math.isnan(data["rate"]):
+        told = ["not 0, at the reference", ""]
+    elif data["right"]:
+        told = ["the KL's", "(orange lies on green)"]
+    elif data["rate"] < -1e-6:
+        told = ["not the KL's:", "a step makes the KL rise"]
     else:
-        told = [
-            f"{data['angle']:.0f}° from downhill",
-            f"length {size:.3f}, right one {true:.3f}",
-            "it pushes uphill" if data["angle"] > 90 else "",
-        ]
+        told = ["not the KL's: the KL falls", f"{data['rate']:.2f} times as fast"]
     return [
         f"KL(π‖π_ref) = {data['kl']:.3f} nats",
-        f"the penalty reads {data['value']:.3f}".replace("-", "−"),
+        f"the penalty's mean is {data['value']:.3f}".replace("-", "−"),
         *told,
     ]
 
 
 def readout(data) -> str:
-    return f"{'; '.join(line for line in _lines(data) if line)}."
+    kl, value, *gradient = (line for line in _lines(data) if line)
+    return f"{kl}; {value}; gradient: {' '.join(gradient)}."
 
 
 def alt(data) -> str:
@@ -193,32 +213,29 @@ def reads_right(data) -> bool:
     return data["kl"] > 0.01 and abs(data["value"] / data["kl"] - 1) < 0.01
 
 
-def right_and_uphill(data) -> bool:
-    """Fresh samples, the right value, and more than 90 degrees from downhill."""
-    return data["samples"] == "fresh" and reads_right(data) and data["angle"] > 90
+def never_negative_and_weak(data) -> bool:
+    """Fresh samples near the reference, k2 or k3, and a step under a tenth as fast as it should."""
+    near = data["samples"] == "fresh" and 0.001 < data["kl"] <= 0.02
+    return near and data["estimate"] != "k1" and 0 <= data["rate"] < 0.1
 
 
-def right_on_old(data) -> bool:
-    """In the loss, on old samples: the right value, and exactly downhill."""
-    old_loss = data["samples"] != "fresh" and data["place"] == "loss"
-    return old_loss and reads_right(data) and data["angle"] < 0.01
-
-
-def uphill_on_old(data) -> bool:
-    """In the loss, on old samples: more than 90 degrees from downhill."""
-    return data["samples"] != "fresh" and data["place"] == "loss" and data["angle"] > 90
+def right_and_rising(data) -> bool:
+    """Fresh samples, the right value, and a push along which the KL rises."""
+    return data["samples"] == "fresh" and reads_right(data) and data["rate"] < -1e-6
 
 
 def kl_pull_explorer(old: bool = False) -> Explorer:
-    """How far the policy has gone, and which penalty; with `old` also who wrote the samples."""
+    """How far the policy has gone, and which penalty; with `old`, in the loss, on whose samples."""
     controls = {
-        "distance": slider(3.0, 0.0, FURTHEST, 0.1, "distance", "0 is the reference"),
-        "estimate": choice("k2" if old else "k3", _same(ESTIMATES), "estimate", "k1, k2 or k3"),
-        "place": choice("loss", [(f"in the {place}", place) for place in PLACES], "penalty",
-                        "where it stands"),
+        "distance": slider(3.0 if old else 2.0, 0.0, FURTHEST, 0.1, "distance",
+                           "0 is the reference"),
+        "estimate": choice("k2", _same(ESTIMATES), "estimate", "k1, k2 or k3"),
     }  # fmt: skip
     if old:
         controls["samples"] = choice("older", _same(SAMPLES), "samples", "who wrote the answers")
+    else:
+        controls["place"] = choice("loss", [(f"in the {place}", place) for place in PLACES],
+                                   "penalty", "where it stands")  # fmt: skip
     return Explorer(
         compute,
         build,

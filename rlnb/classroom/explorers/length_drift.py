@@ -13,8 +13,8 @@ from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE
 
 START, STEPS, RATE, TOP = 0.1, 100, 0.5, 75  # stop probability, steps, learning rate, the axis
 CAPTION = (
-    "Mean lengths under the expected push of GRPO, rewards blind to length, the share of right "
-    "answers held fixed. Divided by a constant all three would stay at 10."
+    "Mean lengths under the expected push of GRPO, the share of right answers held fixed. Divided "
+    "by a constant, the expected push is 0, and only the noise of samples would move them."
 )
 
 
@@ -28,7 +28,7 @@ def stop_push(q: float) -> float:
 
 
 @checked(share=between(0.05, 0.95), knows=between(50, 100))
-def compute(share: float = 0.5, knows: int = 80) -> dict[str, Any]:
+def compute(share: float = 0.2, knows: int = 80) -> dict[str, Any]:
     """A model writes a verdict on its answer, then goes on and stops with a rate per verdict.
 
     share: of right answers, fixed, since the reward does not look at what comes after. knows: in
@@ -63,7 +63,7 @@ def compute(share: float = 0.5, knows: int = 80) -> dict[str, Any]:
 LOOK = {  # drawn in this order: where the three agree, all are seen
     "right": (POSITIVE, "-", "right answers"),
     "wrong": (NEGATIVE, "--", "wrong answers"),
-    "all": (BLACK, ":", "all answers, as a log shows them"),
+    "all": (BLACK, ":", "all answers"),
 }
 
 
@@ -110,9 +110,9 @@ def hidden_growth(data) -> bool:
     return data["wrong"][-1] >= 30 and data["all"][-1] <= 10
 
 
-def no_drift(data) -> bool:
-    """Right and wrong answers end equally long."""
-    return abs(data["wrong"][-1] - data["right"][-1]) < 0.3
+def held_up(data) -> bool:
+    """Right answers end no shorter than they began, as read; wrong ones at least twice as long."""
+    return round(float(data["right"][-1]), 1) >= 10 and data["wrong"][-1] >= 20
 
 
 def length_drift_explorer() -> Explorer:
@@ -122,7 +122,7 @@ def length_drift_explorer() -> Explorer:
         build,
         update,
         {
-            "share": slider(0.5, 0.05, 0.95, 0.05, "share right", "of the answers, held fixed"),
+            "share": slider(0.2, 0.05, 0.95, 0.05, "share right", "of the answers, held fixed"),
             "knows": slider(80, 50, 100, 5, "verdict true, %", "50 is a coin"),
         },
         alt=alt,

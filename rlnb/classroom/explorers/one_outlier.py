@@ -9,7 +9,7 @@ from rlnb.classroom.explorer import Explorer, choice_slider, slider
 from rlnb.classroom.explorers.arguments import at_least, between, checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, NEGATIVE, POSITIVE, signed
 
-__all__ = ["compute", "long_and_gspo_only", "one_outlier_explorer", "short_and_grpo_only"]
+__all__ = ["compute", "long_and_gspo_only", "one_outlier_explorer"]
 
 LENGTHS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
 RULES = ("GRPO", "GSPO", "GMPO")
@@ -47,7 +47,7 @@ def compute(leap: float = 0.0, length: int = 64, A: int = 1) -> dict[str, Any]:
 
 
 def build(figure, data):
-    artists = {}
+    artists: dict[Any, Any] = {}
     for k, name in enumerate(RULES):
         axes = figure.add_axes((0.07 + 0.315 * k, 0.19, 0.285, 0.69))
         axes.set(xlim=(-0.6, 1.6), ylim=(-EDGE, EDGE), yticks=range(-2, 3))
@@ -98,11 +98,6 @@ def long_and_gspo_only(data) -> bool:
     """GSPO silences 512 tokens, the most that it can while GRPO and GMPO silence nothing."""
     others = (*data["GRPO"], *data["GMPO"])
     return data["length"] >= 512 and data["GSPO"][1] == 0 and 0.0 not in others
-
-
-def short_and_grpo_only(data) -> bool:
-    """GRPO silences the token that leapt and GSPO nothing; 512 tokens is the least for that."""
-    return data["length"] <= 512 and data["GRPO"][0] == 0 and 0.0 not in data["GSPO"]
 
 
 def one_outlier_explorer() -> Explorer:

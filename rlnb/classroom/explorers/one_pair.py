@@ -26,14 +26,15 @@ def compute(beta: float = 0.1, margin: float = 2.0, shared: float = 1.5) -> dict
 
     margin = beta (h_w - h_l), as rewards/margins has it. shared: how strongly the tone, which the
     answers share, moves the logits; 0 is a table. Returns path (STEPS, 3) of probabilities, policy
-    (3,), gap in nats, loss, chosen (its log-probability now minus at the start), and the arguments.
+    (3,), gap in nats, loss, chosen (beta times the log-ratio of No: rewards/chosen), and the
+    arguments.
 
     >>> compute(1.0, 3.0, 0.0)["policy"].round(2).tolist()
     [0.81, 0.07, 0.12]
     """
     reference = torch.tensor(REFERENCE, dtype=torch.float64)
     gap = margin / beta
-    along = torch.linspace(0, gap, STEPS, dtype=torch.float64)
+    along = gap * torch.linspace(0, 1, STEPS, dtype=torch.float64).square()  # dense at the start
     path = along_the_pair(tone_features(shared), reference, along).numpy()
     return {
         "beta": beta,
@@ -43,7 +44,7 @@ def compute(beta: float = 0.1, margin: float = 2.0, shared: float = 1.5) -> dict
         "loss": float(np.logaddexp(0, -margin)),
         "path": path,
         "policy": path[-1],
-        "chosen": float(np.log(path[-1, 0] / path[0, 0])),
+        "chosen": beta * float(np.log(path[-1, 0] / path[0, 0])),
     }
 
 
@@ -85,8 +86,8 @@ def update(artists, data):
 def readout(data) -> str:
     right = "100 %" if data["margin"] > 0 else "0 %"
     return (
-        f"Log: loss {data['loss']:.3f}, margin {data['margin']:.2f}, accuracy {right}, "
-        f"gap {data['gap']:.1f} nats. Since the start log π(No) {signed(data['chosen'], 2)}."
+        f"Log: loss {data['loss']:.3f}, margins {data['margin']:.2f}, accuracies {right}, "
+        f"rewards/chosen {signed(data['chosen'], 3)}. Gap in h: {data['gap']:.1f} nats."
     )
 
 
@@ -95,21 +96,16 @@ def alt(data) -> str:
     return f"A path in the triangle of three answers, and bars: {ends}. {readout(data)}"
 
 
-def likeliest(data) -> bool:
-    """Strength 1.5, beta 0.1, and the margin of the slider at which No is likeliest."""
-    here = abs(data["shared"] - 1.5) < 1e-9 and abs(data["beta"] - 0.1) < 1e-9
-    return here and abs(data["margin"] - 0.2) < 1e-9
+def last_that_holds(data) -> bool:
+    """beta 0.1, margin 8, and the largest strength of the slider at which No ends above 0.9."""
+    far = abs(data["beta"] - 0.1) < 1e-9 and abs(data["margin"] - 8) < 1e-9
+    return far and abs(data["shared"] - 0.95) < 1e-9 and data["policy"][0] > 0.9
 
 
 def strong_and_kept(data) -> bool:
     """Strength 1.5, loss below 0.05, and the chosen answer the likeliest of the three."""
     no, never, yes = data["policy"]
     return abs(data["shared"] - 1.5) < 1e-9 and data["loss"] < 0.05 and no > max(never, yes)
-
-
-def last_that_holds(data) -> bool:
-    """The largest strength of the slider at which No still ends above 0.9, far along."""
-    return abs(data["shared"] - 0.95) < 1e-9 and data["policy"][0] > 0.9
 
 
 def one_pair_explorer() -> Explorer:
@@ -121,7 +117,7 @@ def one_pair_explorer() -> Explorer:
         {
             "shared": slider(1.5, 0.0, 2.0, 0.05, "shared tone k", "0: a table, nothing shared"),
             "beta": slider(0.1, 0.1, 3.0, 0.1, "β", "the loss's temperature"),
-            "margin": slider(2.0, 0.0, 8.0, 0.1, "margin in the log", "grows as you train"),
+            "margin": slider(8.0, 0.0, 8.0, 0.1, "margin in the log", "grows as you train"),
         },
         alt=alt,
         caption=CAPTION,

@@ -100,11 +100,6 @@ def wrong_draw_hits_the_right(data) -> bool:
     return data["drawn"] in "CD" and bool((data["push"][:2] < -1e-9).all())
 
 
-def right_draw_is_silent(data) -> bool:
-    """A right answer is drawn, and nothing moves."""
-    return data["drawn"] in "AB" and bool(np.abs(data["push"]).max() < 1e-9)
-
-
 def one_push_explorer() -> Explorer:
     """Which answer is drawn, and a constant added to all rewards."""
     return Explorer(

@@ -15,8 +15,8 @@ from rlnb.objective import clip
 EPSILON = 0.2
 RATIOS = np.linspace(0.0, 2.2, 221)
 CAPTION = (
-    "The curve is the token's objective over ρ, the arrow its push on log π: the slope times ρ, so "
-    "it shrinks to the left on a straight line. Where the curve is flat there is no arrow."
+    "Thick: the smaller of the two thin lines, the token's objective. The arrow is its push on "
+    "log π; where the thick line is flat there is none. Grey: the band."
 )
 
 
@@ -24,12 +24,13 @@ CAPTION = (
 def compute(ratio: float = 1.0, A: float = 1.0) -> dict[str, Any]:
     """Objective and push of one token with `ratio` > 0 and advantage `A`, epsilon 0.2.
 
-    Returns value, push = dJ/d log pi, curve (the objective at RATIOS), and the arguments.
+    Returns value, push = dJ/d log pi, curve (the objective at RATIOS),
+    raw = ratio A and cut = clip(ratio) A (its two terms at RATIOS), and the arguments.
 
     >>> compute(1.5, 1.0)["push"], compute(1.5, -1.0)["push"]
     (0.0, -1.5)
     """
-    surrogate = clip(EPSILON)
+    surrogate, ratio = clip(EPSILON), round(ratio, 9)  # a slider's 1.2 may be 1.2000000000000002
     at = torch.tensor([ratio], dtype=torch.float64).log().requires_grad_()
     advantage = torch.tensor([A], dtype=torch.float64)
     value = surrogate(None, advantage, at)
@@ -42,19 +43,26 @@ def compute(ratio: float = 1.0, A: float = 1.0) -> dict[str, Any]:
         "value": value.item(),
         "push": round(push.item(), 12) + 0.0,
         "curve": curve.numpy(),
+        "raw": RATIOS * A,
+        "cut": np.clip(RATIOS, 1 - EPSILON, 1 + EPSILON) * A,
     }
 
 
 def build(figure, data):
     axes = figure.add_axes((0.08, 0.2, 0.9, 0.76))
-    axes.set(xlim=(0, 2.2), ylim=(-2.4, 1.6), xticks=(0, 0.8, 1, 1.2, 2))
+    axes.set(xlim=(0, 2.2), ylim=(-2.4, 2.3), xticks=(0, 0.8, 1, 1.2, 2))
     axes.set_xlabel("ratio ρ of this token", fontsize=11)
     axes.set_ylabel("objective of this token", fontsize=11)
     axes.tick_params(labelsize=10.5)
     axes.axvspan(1 - EPSILON, 1 + EPSILON, color=BLACK, alpha=0.08, lw=0)
     axes.axhline(0, color=GREY, lw=0.8)
-    return {
-        "curve": axes.plot(RATIOS, data["curve"], lw=3)[0],
+    artists = {
+        "curve": axes.plot(RATIOS, data["curve"], lw=7, alpha=0.4)[0],
+        "raw": axes.plot(RATIOS, data["raw"], ":", color=BLACK, lw=1.6, label="ρA")[0],
+        "cut": axes.plot(RATIOS, data["cut"], "--", color=BLACK, lw=1.6, label="clip(ρ)A")[0],
+    }
+    axes.legend(loc="upper left", fontsize=10.5)
+    return artists | {
         "arrow": axes.plot([], [], lw=3, color=BLACK, solid_capstyle="butt")[0],
         "tip": axes.plot([], [], color=BLACK, ms=11, ls="")[0],
         "dot": axes.plot([], [], "o", ms=13, mec="white", mew=1.5)[0],
@@ -64,7 +72,8 @@ def build(figure, data):
 
 def update(artists, data):
     color = POSITIVE if data["A"] > 0 else NEGATIVE
-    artists["curve"].set_ydata(data["curve"])
+    for line in ("curve", "raw", "cut"):
+        artists[line].set_ydata(data[line])
     artists["curve"].set_color(color)
     artists["dot"].set_data([data["ratio"]], [data["value"]])
     artists["dot"].set_markerfacecolor(color)
@@ -93,8 +102,8 @@ def bad_and_silent(data) -> bool:
 
 
 def comes_back_slowly(data) -> bool:
-    """A good token that went the wrong way, at half its probability or less, and its small push."""
-    return data["A"] > 0 and 0 < data["push"] <= 0.5
+    """A good token at half its old probability, and its small push."""
+    return data["A"] > 0 and 0.45 <= data["ratio"] <= 0.55
 
 
 def one_token_explorer() -> Explorer:

@@ -1,4 +1,5 @@
-"""The weight w of a whole answer: what a batch holds, what the means of w and w² are made of."""
+"""The weight w of a whole answer: how the old policy and today's policy spread over it, and what a
+weighted mean is worth."""
 
 from __future__ import annotations
 
@@ -10,33 +11,49 @@ import numpy as np
 import torch
 
 from rlnb.classroom.explorer import Explorer, slider
-from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE
+from rlnb.classroom.figures import BLACK, GREY, ORANGE
 
 HALF_WIDTHS = (1, 2, 4, 8, 16, 32)  # of the axis, in powers of ten
 BINS = 72
 BATCH = 1000
-BATCHES = 51  # "a typical batch" is the middle one of these
+BATCHES = 1000  # "a typical batch" is the middle one of these
+RARE = 1e-12  # answers less likely than that are not looked for among a million dice
 CAPTION = (
-    "Orange: how often an answer of that weight is written. Black: how much of the mean of w such "
-    "answers supply; blue, of the mean of w². Each is drawn to its own peak. A typical batch is "
-    "the middle one of 51."
+    "Both humps are drawn equally high. Both numbers come from 1,000 batches of 1,000 answers of "
+    "the old policy. Measured: the mean reward (share of heads), weighted and divided by Σw."
 )
 
 
 @cache
 def _dice() -> np.ndarray:
+    """Every batch's dice in ascending order, batch b between b and b + 1."""
     generator = torch.Generator().manual_seed(0)
-    return torch.rand(BATCHES, BATCH, generator=generator, dtype=torch.float64).numpy()
+    dice = torch.rand(BATCHES, BATCH, generator=generator, dtype=torch.float64).numpy()
+    return (np.sort(dice, 1) + np.arange(BATCHES)[:, None]).ravel()
+
+
+def _drawn(chance: np.ndarray) -> tuple[np.ndarray, slice]:
+    """How many answers of each kind the batches hold, and which kinds were looked for."""
+    likely = np.flatnonzero(chance > RARE)
+    kinds = slice(likely[0], likely[-1] + 1)
+    below = chance.cumsum()[kinds]
+    below[-1] = 1.0
+    found = np.searchsorted(_dice(), below + np.arange(BATCHES)[:, None])
+    return np.diff(found - BATCH * np.arange(BATCHES)[:, None], prepend=0), kinds
 
 
 def compute(length: int = 20, spread: float = 0.2) -> dict[str, Any]:
-    """Weights of answers whose `length` token ratios are 1 + spread or 1 - spread, even odds.
+    """Weights of answers of `length` tosses: heads had chance 1/2, and today has (1 + spread)/2.
 
-    Exact, by counting the ups. Returns written, carried and squared (72,), the shares of answers,
-    of the mean of w and of the mean of w² per interval of the weight; edges (73,), the log10 of its
-    ends; half_width of the axis, in powers of ten; edge, log10 of the weight that one answer in
-    1,000 exceeds, about; beyond and beyond_squared, the shares of the two means above it; median;
-    ess of 1,000 answers; and the arguments.
+    So a toss has ratio 1 + spread or 1 - spread. Exact, by counting the heads. Returns old and
+    today (72,), the shares of the two policies' answers per interval of the weight: today's is the
+    old one's times w; edges (73,), the log10 of the intervals' ends; half_width of the axis, in
+    powers of ten; edge, log10 of the weight that one old answer in 1,000 exceeds, about; beyond,
+    the share of today's answers above it; beyond_squared, that of the mean of w²; median; ess, what
+    the large-batch formula leaves of 1,000 answers; reported, the (sum w)² / (sum w²) of the middle
+    one of 1,000 drawn batches; worth, how many fresh answers give the mean reward (the share of
+    heads) with the mean squared error of those batches, weighted and divided by sum w; and the
+    arguments.
 
     >>> d = compute(1000, 0.2)
     >>> f"{d['median']:.1e}", round(compute(100, 0.2)["ess"], 1)
@@ -55,26 +72,30 @@ def compute(length: int = 20, spread: float = 0.2) -> dict[str, Any]:
     places = np.append(
         log_weight / math.log(10) - step / 2, log_weight[-1] / math.log(10) + step / 2
     )
-    written, carried, squared = (np.append(0, x.cumsum()) for x in (chance, carries, squares))
+    old, today, squared = (np.append(0, x.cumsum()) for x in (chance, carries, squares))
     wide = abs(float(squares @ log_weight)) + 3.0 * math.sqrt(length) * step / 2 * math.log(10)
     half_width = next((w for w in HALF_WIDTHS if wide < w * math.log(10)), HALF_WIDTHS[-1])
     edges = np.linspace(-half_width, half_width, BINS + 1)
-    edge = float(np.interp(1 - 1 / BATCH, written, places))
-    drawn = log_weight[np.minimum(np.searchsorted(chance.cumsum(), _dice()), length)]
-    weight = np.exp(drawn - drawn.max(1, keepdims=True))
-    reported = float(np.median(weight.sum(1) ** 2 / (weight**2).sum(1)))
+    edge = float(np.interp(1 - 1 / BATCH, old, places))
+    counts, kinds = _drawn(chance)
+    log_drawn = np.where(counts > 0, log_weight[kinds], -np.inf)
+    weight = np.exp(log_drawn - log_drawn.max(1, keepdims=True))
+    total = (counts * weight).sum(1)
+    reported = float(np.median(total**2 / (counts * weight**2).sum(1)))
+    earns = (1 + spread) / 2
+    error = (counts * weight) @ (up[kinds] / length) / total - earns
     return {
-        "written": np.diff(np.interp(edges, places, written)),
-        "carried": np.diff(np.interp(edges, places, carried)),
-        "squared": np.diff(np.interp(edges, places, squared)),
+        "old": np.diff(np.interp(edges, places, old)),
+        "today": np.diff(np.interp(edges, places, today)),
         "edges": edges,
         "half_width": half_width,
         "edge": edge,
-        "beyond": float(1 - np.interp(edge, places, carried)),
+        "beyond": float(1 - np.interp(edge, places, today)),
         "beyond_squared": float(1 - np.interp(edge, places, squared)),
         "median": float(np.exp(log_weight[int((chance.cumsum() < 0.5 - 1e-12).sum())])),
         "ess": BATCH / (1 + spread**2) ** length,
         "reported": reported,
+        "worth": earns * (1 - earns) / length / float((error**2).mean()),
         "length": length,
         "spread": spread,
     }
@@ -85,18 +106,16 @@ def build(figure, data):
     axes.set(xlim=(-1, 1), ylim=(0, 1.8), yticks=())
     axes.tick_params(labelsize=11)
     axes.set_xlabel("weight w of an answer, the product of its token ratios", fontsize=10.5)
-    axes.set_ylabel("share, each to its peak", fontsize=10.5)
+    axes.set_ylabel("share of the answers", fontsize=10.5)
     zero, edges = np.zeros(BINS), np.linspace(-1, 1, BINS + 1)
     for y, color, text in (
-        (0.97, ORANGE, "orange: what is written"),
-        (0.88, BLACK, "black: what the mean of w is made of"),
-        (0.79, BLUE, "blue: what the mean of w² is made of"),
+        (0.97, ORANGE, "orange: answers of the old policy"),
+        (0.88, BLACK, "black: answers of today's policy"),
     ):
         axes.text(0.99, y, text, color=color, fontsize=11, va="top", ha="right", **_axes(axes))
     return {
-        "written": axes.stairs(zero, edges, fill=True, color=ORANGE, alpha=0.75),
-        "carried": axes.stairs(zero, edges, color=BLACK, lw=2.6),
-        "squared": axes.stairs(zero, edges, color=BLUE, lw=2.4, ls=(0, (2, 1))),
+        "old": axes.stairs(zero, edges, fill=True, color=ORANGE, alpha=0.75),
+        "today": axes.stairs(zero, edges, color=BLACK, lw=2.6),
         "edge": axes.axvline(0, color=GREY, ls="--", lw=1.8, ymax=0.57),
         "name": axes.text(0, 1.04, "", fontsize=10.5, va="bottom"),
         "ess": axes.text(0.01, 0.97, "", fontsize=12, weight="bold", va="top", **_axes(axes)),
@@ -109,77 +128,70 @@ def _axes(axes) -> dict[str, Any]:
 
 
 def update(artists, data):
-    for name in ("written", "carried", "squared"):
+    for name in ("old", "today"):
         artists[name].set_data(data[name] / data[name].max(), data["edges"])
     axes, half_width = artists["edge"].axes, data["half_width"]
     axes.set_xlim(-half_width, half_width)
-    ticks = [half_width * k / 4 for k in (-4, -3, -2, -1, 0, 1, 2, 3, 4)]
+    ticks = [float(t) for t in range(-half_width, half_width + 1, max(1, half_width // 4))]
     axes.set_xticks(ticks, [_power(t) for t in ticks])
     artists["edge"].set_xdata([data["edge"], data["edge"]])
     artists["name"].set_ha("right")
     artists["name"].set_position((data["edge"] - half_width / 80, 1.04))
     artists["name"].set_text(
-        f"beyond this line: 1 answer in 1,000,\n{data['beyond']:.0%} of the mean of w, "
-        f"{data['beyond_squared']:.0%} of that of w²"
+        f"beyond this line: 1 old answer in 1,000,\n{data['beyond']:.0%} of today's answers"
     )
     artists["ess"].set_text(
-        f"large-batch formula: {_effective(data)} of 1,000\n"
-        f"a typical batch reports: {data['reported']:.0f}\n"
-        f"median weight: {_small(data['median'])}"
+        f"ESS that a typical batch reports: {data['reported']:.0f} of 1,000\n"
+        f"measured: {_fresh(data['worth'])}"
     )
 
 
-def _effective(data) -> str:
-    if data["ess"] < 1:
-        return "less than one"
-    return f"{data['ess']:.0f}"
+def _fresh(answers: float) -> str:
+    """Two digits: the mean squared error of 1,000 batches is known to some 5 per cent."""
+    if answers < 1:
+        return "less than one fresh answer"
+    return f"as good as {float(f'{answers:.2g}'):,.0f} fresh answers"
 
 
 def _power(exponent: float) -> str:
-    """A tick: 1, a power of ten, or 0.56 between them."""
-    if exponent == round(exponent):
-        return f"$10^{{{exponent:.0f}}}$" if exponent else "1"
-    return f"{10**exponent:.2g}"
-
-
-def _small(x: float) -> str:
-    return f"{x:.2f}" if x >= 0.01 else f"{x:.1e}"
+    """A tick: a short number, or a power of ten."""
+    return f"{10**exponent:g}" if abs(exponent) <= 2 else f"$10^{{{exponent:.0f}}}$"
 
 
 def readout(data) -> str:
     return (
-        f"{data['length']} tokens, ratios 1 ± {data['spread']:.3f}. Of 1,000 answers the formula "
-        f"leaves {_effective(data)}; a typical batch reports {data['reported']:.0f}."
+        f"{data['length']} tosses, ratios 1 ± {data['spread']:.3f}: a batch reports an ESS of "
+        f"{data['reported']:.0f}; measured: {_fresh(data['worth'])}."
     )
 
 
 def alt(data) -> str:
     return (
-        f"Weights of answers on a log axis. {readout(data)} The heaviest answer in 1,000 and those "
-        f"beyond it make up {data['beyond']:.1%} of the mean of w and "
-        f"{data['beyond_squared']:.1%} of the mean of w²."
+        "Weights of answers on a log axis, under the old policy and under today's. "
+        f"{readout(data)} The weight that one old answer in 1,000 exceeds is exceeded by "
+        f"{data['beyond']:.1%} of today's answers."
     )
 
 
 def reports_sixty(data) -> bool:
-    """At 20 % a token, answers so long that a typical batch reports about 60 of 1,000: 50 to 70."""
+    """At 20 % a toss, answers so long that a typical batch reports about 60 of 1,000: 50 to 70."""
     return data["spread"] == 0.2 and 50 <= data["reported"] <= 70
 
 
-def half_of_long_answers(data) -> bool:
-    """800 tokens or more, moved so little that the large-batch formula leaves half: 450 to 550."""
-    return data["length"] >= 800 and 450 <= data["ess"] <= 550
+def sixty_of_long_answers(data) -> bool:
+    """850 tosses or more, moved so little that a typical batch reports about 60: 50 to 70."""
+    return data["length"] >= 850 and 50 <= data["reported"] <= 70
 
 
 def product_weight_explorer() -> Explorer:
     """How long the answers are, and how far each token's ratio is from 1."""
-    spread = slider(0.2, 0.005, 0.2, 0.005, "ratio 1 ±", "how far each token moved")
+    spread = slider(0.2, 0.005, 0.2, 0.005, "ratio 1 ±", "how far each toss moved")
     spread.readout_format = ".3f"
     return Explorer(
         compute,
         build,
         update,
-        {"length": slider(20, 1, 1000, 1, "tokens T", "length of every answer"), "spread": spread},
+        {"length": slider(20, 1, 1000, 1, "tosses T", "length of every answer"), "spread": spread},
         alt=alt,
         caption=CAPTION,
         readout=readout,

@@ -117,9 +117,9 @@ def alt(data) -> str:
     )
 
 
-def treated_alike(data) -> bool:
-    """A prompt at 0.05 or below, with the very weight of the medium one."""
-    return data["rate"] < 0.0501 and abs(data["ratio"] - 1) < 1e-9
+def heavy_and_pushed(data) -> bool:
+    """At least 1.5 times the medium prompt's weight, and at least half of its net push."""
+    return data["ratio"] >= 1.5 and data["net_ratio"] >= 0.5
 
 
 def prompt_weight_explorer() -> Explorer:

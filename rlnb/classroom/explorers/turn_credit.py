@@ -103,13 +103,6 @@ def careless_and_still_better(data) -> bool:
     return data["turns"] == 32 and data["error"] > 0.405 and data["graded"] < data["final"]
 
 
-def shortest_for_a_quarter(data) -> bool:
-    """Wrong one time in four, at the shortest horizon at which the grader needs fewer."""
-    return (
-        abs(data["error"] - 0.25) < 1e-6 and data["turns"] == 5 and data["graded"] < data["final"]
-    )
-
-
 def turn_credit_explorer() -> Explorer:
     """How many turns, and how often the grader of turns is wrong."""
     return Explorer(

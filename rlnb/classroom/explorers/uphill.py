@@ -22,8 +22,8 @@ CONSTANTS = (-2.0, -1.0, -0.5, -0.2, 0.0, 1.0, 3.0, 10.0)
 EDGE = 6.0
 CAPTION = (
     "A dot is the gradient of one step, measured against the true one (arrow). Blue dots point "
-    "uphill, orange crosses do not. The height of a dot is its error sideways, in the direction "
-    "where that is largest. Dots beyond the frame are drawn on its edge."
+    "uphill, orange crosses do not. The height of a dot is its error in one fixed direction across "
+    "the gradient. Dots beyond the frame are drawn on its edge."
 )
 
 
@@ -63,7 +63,7 @@ def compute(size: int = 16, constant: float = 0.0) -> dict[str, Any]:
     True
     """
     pi, rewards, score = world()
-    counts = np.random.default_rng(0).multinomial(size, pi, STEPS)
+    counts = np.random.default_rng(5).multinomial(size, pi, STEPS)
     dots = counts @ ((rewards + constant)[:, None] * score) / size
     return {
         "size": size,

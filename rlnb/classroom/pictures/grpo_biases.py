@@ -19,14 +19,14 @@ from rlnb.classroom.figures import (
 from rlnb.classroom.pictures import recorded_runs as recorded
 
 __all__ = [
-    "bonus_runs", "by_type", "length_runs", "odd_one_out", "score_by_length", "stop_pushes",
+    "bonus_runs", "by_type", "length_runs", "odd_one_out", "score_by_length",
     "valley_and_arch",
 ]  # fmt: skip
 
 TEXT = 10.5  # points: the size of the page's own text
 RULES = {
     "z-score": (ORANGE, "-", "divided by the std"),
-    "mean only": (BLACK, "--", "the mean only"),
+    "mean only": (BLACK, "--", "minus the mean only"),
 }
 SIDES = {"wrong": (NEGATIVE, "--"), "right": (POSITIVE, "-")}
 
@@ -108,8 +108,8 @@ def odd_one_out(groups: Mapping[str, tuple[float, float, float]]) -> Picture:
         build,
         size=(900, 270),
         alt=f"Three pairs of bars. {said}.",
-        caption="The loudest answer sits in the uneven group. The larger push still goes to the "
-        "even one; dividing only brings the two closer.",
+        caption="The largest advantage is in the uneven group, the larger push in the even one. "
+        "Dividing brings the two pushes closer.",
     )
 
 
@@ -143,8 +143,8 @@ def score_by_length(q: float = 0.1, longest: int = 45) -> Picture:
         size=(900, 270),
         alt=f"Bars over the length, q = {q:g}, blue above zero for short answers, orange below for "
         f"long ones. {said}.",
-        caption="What each length adds to the mean. Left, blue and orange are equally large. "
-        "Right, the long answers hardly count.",
+        caption="What answers of each length add to the mean score. Left, short ones (blue) and "
+        "long ones (orange) balance. Right, long ones hardly count.",
     )
 
 
@@ -154,7 +154,7 @@ def valley_and_arch() -> Picture:
     std = np.sqrt(p * (1 - p))
 
     def build(figure, _):
-        titles = ("weight of the prompt: a valley", "net push on its logit: an arch")
+        titles = ("weight of the prompt", "net push on its logit")
         for k, (with_std, without) in enumerate(((1 / std, np.ones_like(p)), (std, std**2))):
             axes = figure.add_axes((0.06 + 0.5 * k, 0.2, 0.42, 0.66))
             for name, y in (("z-score", with_std), ("mean only", without)):
@@ -173,7 +173,8 @@ def valley_and_arch() -> Picture:
         alt="Two panels over the pass rate p. Weight with the std: 10.1 at 0.01, 2 at one half; "
         "without: 1 everywhere. Net push with the std: 0.10 at 0.01, 0.50 at one half; without: "
         "0.01 and 0.25.",
-        caption="Large groups. Left, what a prompt is multiplied with. Right, what arrives.",
+        caption="Large groups. Left, what a prompt's gradient is multiplied with. Right, what "
+        "arrives at its logit.",
     )
 
 
@@ -247,44 +248,4 @@ def bonus_runs() -> Picture:
         alt=f"wait per answer over training, each seed. Over the last ten steps: {said}.",
         caption="Divided by the std, all three seeds learn to write the word that is worth a "
         "hundredth; undivided, none does.",
-    )
-
-
-def stop_pushes(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Picture:
-    """Push on "go on" per estimator, right and wrong answers apart, with two standard errors.
-
-    found: name -> (right, wrong), each (batches,), in units of the mean |cA| of a token.
-    """
-    rows = list(found.items())
-    numbers = {
-        name: [(side.mean(), side.std(ddof=1) / len(side) ** 0.5) for side in both]
-        for name, both in rows
-    }
-
-    def build(figure, _):
-        axes = figure.add_axes((0.21, 0.2, 0.5, 0.77))
-        axes.axvline(0, color=BLACK, lw=0.9)
-        for i, (name, _) in enumerate(rows):
-            for (mean, error), kind, shift in zip(numbers[name], ("right", "wrong"), (-0.12, 0.12),
-                                                  strict=True):  # fmt: skip
-                color, _ = SIDES[kind]
-                axes.errorbar(mean, i + shift, xerr=2 * error, color=color, capsize=4, ms=8, lw=2,
-                              marker="o" if kind == "right" else "s", ls="",
-                              label=f"{kind} answers" if i == 0 else None)  # fmt: skip
-        axes.set(ylim=(len(rows) - 0.5, -0.5), xlim=(-0.17, 0.17))
-        axes.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=11)
-        axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("← stop sooner    push on “go on”    go on longer →", fontsize=TEXT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
-
-    said = "; ".join(
-        f"{name}: right {signed(right[0], 2)}, wrong {signed(wrong[0], 2)}"
-        for name, (right, wrong) in numbers.items()
-    )
-    return static_figure(
-        build,
-        size=(900, 300),
-        alt=f"Push on going on. {said}.",
-        caption="Only the two rows with 1/T pull right and wrong answers apart. Bars: two standard "
-        "errors over 16 batches.",
     )

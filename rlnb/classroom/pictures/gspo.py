@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from rlnb.classroom.figures import BLACK, GREEN, GREY, NEGATIVE, POSITIVE, Picture, static_figure
@@ -27,6 +26,7 @@ def leaps(panels: Mapping[str, Tensor], caption: str, epsilon: float = 0.2) -> P
         for k, (name, ratio) in enumerate(data.items()):
             axes = figure.add_axes((0.08 + wide * k, 0.18, wide - 0.03, 0.7))
             axes.axhspan(1 - epsilon, 1 + epsilon, color=BAND, lw=0)
+            axes.axhline(1, color=BLACK, lw=0.8)
             axes.vlines(np.arange(len(ratio)), 1, ratio, color=BLACK, lw=1.4)
             axes.set(yscale="log", ylim=(0.3, 3.3), xlim=(-2, len(ratio) + 1))
             axes.set_yticks(TICKS, [f"{x:g}" for x in TICKS] if k == 0 else [""] * len(TICKS))
@@ -54,100 +54,107 @@ def ratio_of(data: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def where_it_shows(gap: Tensor, A: Tensor, rewarded: Tensor) -> Picture:
-    """Left: the share of tokens that rose, by word and by answer. Right: log s of good and bad.
+    """Left: the share of tokens that rose, by word and by answer. Right: what moved as A asks.
 
     gap (n, T) log rho, A (n,), rewarded (n, T) true where the word is one that the reward counts.
     """
-    sides = {"good, A > 0": (A > 0, POSITIVE, "-"), "bad, A < 0": (A < 0, NEGATIVE, "--")}
+    sides = {"good, A > 0": (A > 0, POSITIVE), "bad, A < 0": (A < 0, NEGATIVE)}
     words = {"a rewarded word": rewarded, "any other word": ~rewarded}
     rose = {
         (word, name): float((gap > 0)[side[:, None] & where].double().mean())
         for word, where in words.items()
-        for name, (side, _, _) in sides.items()
+        for name, (side, _) in sides.items()
+    }
+    asked = (A > 0)[:, None]
+    right_way = {
+        "tokens": float(((gap > 0) == asked).double().mean()),
+        "means of answers": float(((gap.mean(1) > 0) == (A > 0)).double().mean()),
     }
 
     def build(figure, _):
         left = figure.add_axes((0.08, 0.2, 0.4, 0.66))
-        for j, (name, (_, color, _)) in enumerate(sides.items()):
+        for j, (name, (_, color)) in enumerate(sides.items()):
             x = np.arange(2) + 0.36 * (j - 0.5)
             heights = [rose[word, name] for word in words]
             left.bar(x, heights, width=0.32, color=color, lw=0, hatch="//" if j else None,
-                     edgecolor="white")  # fmt: skip
+                     edgecolor="white", label=name)  # fmt: skip
             for at, height in zip(x, heights, strict=True):
                 left.text(at, height + 0.02, f"{height:.0%}", ha="center", fontsize=TEXT)
         left.axhline(0.5, color=GREY, lw=0.9, ls=":")
         left.set_xticks((0, 1), list(words))
+        left.legend(loc="upper right", fontsize=TEXT)
         left.set(ylim=(0, 1), yticks=(0, 0.5, 1))
         left.set_yticklabels(("0", "50 %", "100 %"))
         left.tick_params(labelsize=TEXT)
         left.set_title("share of tokens that rose", fontsize=TEXT, weight="bold")
-        right = figure.add_axes((0.55, 0.2, 0.43, 0.66))
-        edge = 0.012
-        for name, (side, color, line) in sides.items():
-            values = gap[side].mean(1).clamp(-edge, edge).numpy()
-            right.hist(values, np.linspace(-edge, edge, 17), histtype="step",
-                       color=color, ls=line, lw=2.4, label=name)  # fmt: skip
-        right.axvline(0, color=GREY, lw=0.9)
-        right.set(xlim=(-edge, edge), ylim=(0, 1.5 * right.get_ylim()[1]))
-        right.set_xticks((-0.01, -0.005, 0, 0.005, 0.01), ("−0.01", "−0.005", "0", "0.005", "0.01"))
-        right.yaxis.set_major_locator(MaxNLocator(3, integer=True))
+        right = figure.add_axes((0.6, 0.2, 0.36, 0.66))
+        heights = list(right_way.values())
+        right.bar((0, 1), heights, width=0.4, color=BLACK, lw=0)
+        for at, height in enumerate(heights):
+            right.text(at, height + 0.02, f"{height:.0%}", ha="center", fontsize=TEXT)
+        right.axhline(0.5, color=GREY, lw=0.9, ls=":")
+        right.set_xticks((0, 1), list(right_way))
+        right.set(ylim=(0, 1), xlim=(-0.6, 1.6), yticks=(0, 0.5, 1))
+        right.set_yticklabels(("0", "50 %", "100 %"))
         right.tick_params(labelsize=TEXT)
-        right.set_xlabel("mean log ratio of the answer", fontsize=TEXT)
-        right.set_title("number of answers", fontsize=TEXT, weight="bold")
-        right.legend(loc="upper center", ncols=2, fontsize=TEXT)
+        right.set_title("share that moved as A asks", fontsize=TEXT, weight="bold")
 
     shares = ", ".join(f"{word} in an answer {name} {x:.0%}" for (word, name), x in rose.items())
+    said = ", ".join(f"{name} {x:.0%}" for name, x in right_way.items())
     return static_figure(
         build,
         size=(900, 280),
-        alt=f"Share of tokens that rose: {shares}. The answers' mean log ratios: good ones lie "
-        "further right.",
-        caption="Blue: good answers, orange: bad ones. A token rises or falls by its word. The "
-        "means of 200 tokens part good from bad, with much overlap; what lies beyond ±0.012 is in "
-        "the last bin.",
+        alt=f"Share of tokens that rose: {shares}. Share that moved as A asks: {said}.",
+        caption="Left: whether a token rises depends more on its word than on its answer. Right: "
+        "the mean of an answer follows A more often than its tokens do. Dotted: a coin.",
     )
 
 
 def settling(lengths: Sequence[int], gaps: Mapping[str, Tensor], kls: Sequence[float]) -> Picture:
-    """log s against length, a panel per world: 5 to 95 % and mean; the band, and minus its KL.
+    """log s against length, a panel per world: 5 to 95 %, the band, and minus its KL.
 
     gaps[name] (n, T) log rho; kls one KL per token for each panel.
     """
-    tables = {}
+    tables, alive = {}, {}
     for name, gap in gaps.items():
         log_s = [gap[:, :T].mean(1).numpy() for T in lengths]
         tables[name] = np.array([(np.quantile(x, 0.05), x.mean(), np.quantile(x, 0.95))
                                  for x in log_s])  # fmt: skip
-    ticks = (-0.01, -0.005, 0, 0.005, 0.01)
+        alive[name] = [int(((x > np.log1p(-LOW)) & (x < np.log1p(HIGH))).sum()) for x in log_s]
+    ticks, edge = (-0.006, -0.003, 0, 0.003, 0.006), 0.009
 
     def build(figure, _):
         for k, (name, table) in enumerate(tables.items()):
             axes = figure.add_axes((0.1 + 0.46 * k, 0.18, 0.42, 0.7))
-            axes.fill_between(lengths, table[:, 0], table[:, 2], color=GREY, alpha=0.3, lw=0)
+            seen = table.clip(-edge, edge)
+            axes.fill_between(lengths, seen[:, 0], seen[:, 2], color=GREY, alpha=0.3, lw=0)
             axes.axhspan(-LOW, HIGH, color=GREEN, alpha=0.6, lw=0)
-            axes.plot(lengths, table[:, 1], color=BLACK, marker="o", lw=2.2)
             axes.set_xscale("log")
-            axes.set(ylim=(-0.011, 0.011))
-            axes.set_xticks(lengths, [str(n) for n in lengths])
+            axes.set(ylim=(-edge, edge), xlim=(0.85 * lengths[0], 1.35 * lengths[-1]))
+            axes.set_xticks(lengths, [f"{n:,}" for n in lengths])
             labels = [f"{x:g}".replace("-", "−") for x in ticks]
             axes.set_yticks(ticks, labels if k == 0 else [""] * len(ticks))
             axes.minorticks_off()
             axes.tick_params(labelsize=TEXT)
-            axes.set_xlabel("length T of the answers", fontsize=TEXT)
+            axes.set_xlabel("T, tokens in an answer", fontsize=TEXT)
             axes.set_ylabel("log s" if k == 0 else "", fontsize=TEXT)
             axes.set_title(name, fontsize=TEXT, weight="bold")
             axes.axhline(-kls[k], color=NEGATIVE, ls="--", lw=2)
-            if k == 0:
-                axes.text(lengths[-1], 0.0065, "dashed: −KL, exact", fontsize=TEXT, color=NEGATIVE,
-                          va="bottom", ha="right", weight="bold")  # fmt: skip
-            else:
-                axes.text(lengths[-1], -0.0045, "grey: 5 to 95 % of the answers\n"
-                          "black: their mean\ngreen: GSPO's band", fontsize=TEXT,
-                          ha="right", va="top")  # fmt: skip
+            sides = ["left", *["center"] * (len(lengths) - 2), "right"]
+            for T, count, side in zip(lengths, alive[name], sides, strict=True):
+                axes.text(T, 0.0072, f"{count} inside", fontsize=TEXT, weight="bold", ha=side)
+            words = (
+                "dashed: −KL, exact"
+                if k == 0
+                else "grey: 5 to 95 % of the answers\ngreen: GSPO's band"
+            )
+            axes.text(1.2 * lengths[-1], -0.0042, words, fontsize=TEXT, ha="right", va="top",
+                      color=BLACK if k else NEGATIVE)  # fmt: skip
 
     said = "; ".join(
-        f"{name}: mean {t[0, 1]:+.4f} at {lengths[0]} tokens, {t[-1, 1]:+.4f} at {lengths[-1]}, "
-        f"there 5 to 95 % from {t[-1, 0]:+.4f} to {t[-1, 2]:+.4f}"
+        f"{name}: 5 to 95 % from {t[0, 0]:+.4f} to {t[0, 2]:+.4f} at {lengths[0]} tokens, from "
+        f"{t[-1, 0]:+.4f} to {t[-1, 2]:+.4f} at {lengths[-1]}; inside the band "
+        f"{', '.join(map(str, alive[name]))} of {len(gaps[name])}"
         for name, t in tables.items()
     )
     least = ", ".join(f"{-kl:.4f}" for kl in kls)
@@ -155,6 +162,6 @@ def settling(lengths: Sequence[int], gaps: Mapping[str, Tensor], kls: Sequence[f
         build,
         size=(900, 300),
         alt=f"log s against length. {said}. Minus the KL: {least}.",
-        caption="With the length, log s closes in on −KL. As routed that lies below the band, with "
-        "the old experts held inside it.",
+        caption="Dashed, −KL: as routed it lies below the band, with old experts held inside. "
+        "The spread shrinks around it.",
     )

@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from torch import Tensor
 
-from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, Picture, static_figure
-from rlnb.classroom.pictures.token_grid import LEFT, answer_labels, empty_grid, paint
-from rlnb.objective import Batch
+from rlnb.classroom.figures import BLACK, GREEN, GREY, ORANGE, PURPLE, Picture, static_figure
 
-__all__ = ["batch_means", "climbs", "missed", "pushes", "running"]
+__all__ = ["batch_means", "climbs", "running", "turned"]
 
 TEXT = 10.5  # points: the size of the page's own text
 STYLES = {
@@ -21,9 +19,10 @@ STYLES = {
     "ratios ignored": (ORANGE, "--"),
     "one ratio per token": (PURPLE, "-"),
     "whole-answer ratio": (BLACK, ":"),
-    "whole answer, divided by Σw": (BLUE, "-"),
-    "whole answer, capped at 2": (GREEN, (0, (6, 2))),
+    "new answers at each step": (GREY, "-"),
 }
+STRIPS = ("one ratio per token", "whole-answer ratio")  # compared policy by policy
+TOP = 150  # degrees, of the axis of angles
 
 
 def running(
@@ -73,7 +72,7 @@ def batch_means(lengths: Sequence[int], means: Tensor, median: Sequence[float]) 
         axes.plot(lengths, median, color=BLACK, lw=2.8)
         axes.set(yscale="log", ylim=(1e-9, 1e3), xlim=(0, max(lengths) * 1.02))
         axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("tokens in an answer, T", fontsize=TEXT)
+        axes.set_xlabel("tosses in an answer, T", fontsize=TEXT)
         axes.set_ylabel("weight of an answer", fontsize=TEXT)
         for y, color, mark, text in (
             (0.8, GREY, "╍", "the mean over all answers: 1"),
@@ -89,134 +88,125 @@ def batch_means(lengths: Sequence[int], means: Tensor, median: Sequence[float]) 
         alt=f"Weights on a log axis against answer length. The mean over all answers is 1. At "
         f"{lengths[-1]} tokens the median is {median[-1]:.1e} and eight batches of 1,000 have "
         f"means from {runs[:, -1].min():.1e} to {runs[:, -1].max():.1e}.",
-        caption="The mean is 1 at every length. From a few hundred tokens on, the batches no "
-        "longer contain it.",
+        caption="The mean over all answers is 1 at every length. At 1,000 tosses all eight batches "
+        "fall short of it.",
     )
 
 
-def pushes(batch: Batch, panels: Mapping[str, Tensor], *, caption: str) -> Picture:
-    """The running group, a panel per rule: `panels[title]` (B, T) is the push on each token."""
-    mask = batch.mask.numpy() > 0
-
-    def build(figure, _):
-        width = (1 - LEFT) / len(panels)
-        for k, (name, push) in enumerate(panels.items()):
-            axes = figure.add_axes((LEFT + width * k, 0.12, width - 0.012, 0.76))
-            boxes, texts = empty_grid(axes, mask)
-            if k == 0:
-                answer_labels(axes, batch.rewards.tolist())
-            for at, box in boxes.items():
-                paint(box, texts[at], float(push[at]), False)
-            axes.set_title(name, fontsize=TEXT, weight="bold")
-        key = "blue: pushed up      orange: pushed down"
-        figure.text(LEFT + (1 - LEFT) / 2, 0.03, key, ha="center", fontsize=TEXT)
-
-    sums = "; ".join(
-        f"{name}: " + ", ".join(f"{x:.2f}" for x in push.detach()[:, 0])
-        for name, push in panels.items()
-    )
-    return static_figure(
-        build,
-        size=(900, 290),
-        alt=f"Token grid. Push on the first token of each answer, {sums}.",
-        caption=caption,
-    )
-
-
-def climbs(earned: Mapping[str, Tensor], best: float, *, caption: str) -> Picture:
+def climbs(
+    earned: Mapping[str, Tensor],
+    *,
+    caption: str,
+    against: str | None = None,
+    level: tuple[str, float] | None = None,
+) -> Picture:
     """Mean reward against steps on one batch, a line per trainer.
 
-    earned[name]: (policies, steps + 1), drawn as the mean, with two standard errors at the end.
-    best: what the best answer of a batch earns, on average over the policies.
+    earned[name]: (policies, steps + 1), drawn as the mean. against: a trainer; a second panel shows
+    how much more each policy ended with under the trainers of STRIPS. level: a line, its name.
     """
-    paths = {
-        name: (v.mean(0).numpy(), 2 * float(v[:, -1].std()) / len(v) ** 0.5)
-        for name, v in earned.items()
-    }
+    lines = {name: v.mean(0).numpy() for name, v in earned.items()}
 
     def build(figure, _):
-        axes = figure.add_axes((0.075, 0.18, 0.62, 0.78))
-        axes.axhline(best, color=GREY, ls="-", lw=1.0)
-        for k, (name, (mean, wide)) in enumerate(paths.items()):
+        wide = 0.4 if against else 0.62
+        axes = figure.add_axes((0.075, 0.18, wide, 0.78))
+        ends = {}
+        for name, mean in lines.items():
             color, line = STYLES[name]
-            steps = np.arange(len(mean))
-            axes.plot(steps, mean, color=color, ls=line, lw=2.8)
-            end = steps[-1] + 0.7 + 0.5 * k
-            axes.errorbar(end, mean[-1], wide, color=color, lw=1.6)
-        ends = {name: float(mean[-1]) for name, (mean, _) in paths.items()}
-        ends["the best answer of a batch"] = best
-        for name, y in zip(ends, _apart(list(ends.values()), 0.05), strict=True):
-            color = STYLES.get(name, (GREY,))[0]
-            at = 0.18 + 0.78 * (y - 0.3) / 0.65
-            figure.text(0.71, at, name, color=color, fontsize=11, va="center")
-        axes.set(xlim=(0, len(steps) + 2.5), ylim=(0.3, 0.95), xticks=(0, 10, 20, 30, 40))
+            axes.plot(np.arange(len(mean)), mean, color=color, ls=line, lw=2.8)
+            ends[name] = float(mean[-1])
+        if level:
+            axes.axhline(level[1], color=GREY, lw=1.0)
+            axes.text(39.5, 0.335, f"thin line: {level[0]}", color=GREY, fontsize=11, ha="right")
+        low, high = 0.3, 0.95
+        for name, y in zip(ends, _apart(list(ends.values()), 0.055), strict=True):
+            at = 0.18 + 0.78 * (y - low) / (high - low)
+            figure.text(0.085 + wide, at, name, color=STYLES[name][0], fontsize=11, va="center")
+        axes.set(xlim=(0, len(mean) - 1), ylim=(low, high), xticks=(0, 10, 20, 30, 40))
         axes.set_yticks((0.4, 0.6, 0.8))
         axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("gradient steps on one batch of 64 answers", fontsize=TEXT)
+        axes.set_xlabel("gradient steps", fontsize=TEXT)
         axes.set_ylabel("mean reward, exact", fontsize=TEXT)
+        if against:
+            _strips(figure, earned, against)
 
     told = "; ".join(
         f"{name}: {mean[0]:.2f}, after 10 steps {mean[10]:.2f}, at the end {mean[-1]:.2f}"
-        for name, (mean, _) in paths.items()
+        for name, mean in lines.items()
     )
+    if level:
+        told += f"; {level[0]}: {level[1]:.2f}"
+    if against:
+        ahead = {name: int((gain > 0).sum()) for name, gain in _gains(earned, against).items()}
+        told += f"; policies that end above {against}, of {len(earned[against])}: {ahead}"
     return static_figure(
-        build,
-        size=(900, 310),
-        alt=f"Mean reward against steps on one batch. {told}. The best answer of a batch earns "
-        f"{best:.2f}.",
-        caption=caption,
+        build, size=(900, 310), alt=f"Mean reward against steps. {told}.", caption=caption
     )
 
 
-def missed(
-    steps: Sequence[int],
-    moved: Sequence[float],
-    off: Mapping[str, tuple[Tensor, Tensor]],
-    *,
-    caption: str,
+def turned(
+    steps: Sequence[int], mean: Mapping[str, Tensor], batch: Mapping[str, Tensor], *, caption: str
 ) -> Picture:
-    """How far the gradients of two rules are off, as a share of the true one, against steps.
+    """Angles between the gradients of the rules and the true one, in degrees, against steps.
 
-    moved: mean |rho - 1| at each of the steps. off[name]: (over all old answers, in one batch),
-    each (runs, steps); the lines are medians.
+    mean[name]: averaged over all old answers; batch[name]: in one batch of 64; each (runs, steps),
+    drawn as medians. At 90 degrees, dashed, a small step changes nothing; beyond, it leads back.
     """
-    lines = {name: [v.quantile(0.5, dim=0).numpy() for v in both] for name, both in off.items()}
+    panels = {"averaged over all old answers": mean, "in one batch of 64 old answers": batch}
+    lines = {
+        title: {name: many.quantile(0.5, dim=0).numpy() for name, many in found.items()}
+        for title, found in panels.items()
+    }
 
     def build(figure, _):
-        axes = figure.add_axes((0.085, 0.25, 0.56, 0.7))
-        for name, (mean, batch) in lines.items():
-            color = STYLES[name][0]
-            axes.plot(steps, mean, color=color, lw=2.8, clip_on=False, zorder=3)
-            axes.plot(steps, batch, "o", color=color, ls="--", lw=1.6, ms=4.5)
-        axes.set(xlim=(0, steps[-1] + 0.5), ylim=(0, 2))
-        axes.set_yticks((0, 0.5, 1, 1.5, 2), ("0", "50 %", "100 %", "150 %", "200 %"))
-        shown = [k for k, step in enumerate(steps) if step in (0, 5, 10, 20, 30, 40)]
-        axes.set_xticks([steps[k] for k in shown], [f"{steps[k]}\n{moved[k]:.2f}" for k in shown])
-        axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("steps, and how far the words have moved: mean |ρ − 1|", fontsize=TEXT)
-        axes.set_ylabel("error of the gradient", fontsize=TEXT)
-        for y, name, mark, text in (
-            (0.83, "whole-answer ratio", "● ╍", "whole-answer ratio,\na batch of 64"),
-            (0.64, "one ratio per token", "● ╍", "one ratio per token,\na batch of 64"),
-            (0.46, "one ratio per token", "━━", "one ratio per token,\nall old answers: its bias"),
-            (0.28, "whole-answer ratio", "━━", "whole-answer ratio,\nall old answers: no bias"),
-        ):
-            figure.text(0.665, y, mark, color=STYLES[name][0], fontsize=11, va="center")
-            figure.text(0.715, y, text, fontsize=11, va="center")
+        for left, (title, middles) in zip((0.075, 0.575), lines.items(), strict=True):
+            axes = figure.add_axes((left, 0.19, 0.245, 0.69))
+            axes.axhline(90, color=GREY, ls=(0, (2, 2)), lw=1.2)
+            for name, middle in middles.items():
+                color, line = STYLES[name]
+                axes.plot(steps, middle, color=color, ls=line, lw=2.8, clip_on=False)
+            places = _apart([float(middle[-1]) for middle in middles.values()], 12)
+            for name, y in zip(middles, places, strict=True):
+                color, at = STYLES[name][0], 0.19 + 0.69 * y / TOP
+                figure.text(left + 0.255, at, name, color=color, fontsize=11, va="center")
+            axes.set(xlim=(0, steps[-1]), ylim=(0, TOP), xticks=range(0, steps[-1] + 1, 2))
+            axes.set_yticks((0, 45, 90, 135), ("0°", "45°", "90°", "135°"))
+            axes.tick_params(labelsize=TEXT)
+            axes.set_xlabel("gradient steps", fontsize=TEXT)
+            axes.set_title(title, fontsize=11, loc="left")
+        figure.axes[0].text(0.2, 94, "beyond 90° a step leads back", color=GREY, fontsize=10)
+        figure.axes[0].set_ylabel("angle to the true gradient", fontsize=TEXT)
 
     told = "; ".join(
-        f"at step {step} {name}: {mean[k]:.0%}, in a batch of 64 {batch[k]:.0%}"
-        for k, step in enumerate(steps)
-        if step in (1, 5, 10, 40)
-        for name, (mean, batch) in lines.items()
+        f"{name}, {title}: " + ", ".join(f"{middle[k]:.0f} at step {steps[k]}" for k in (1, 5, 10))
+        for title, middles in lines.items()
+        for name, middle in middles.items()
     )
     return static_figure(
         build,
         size=(900, 310),
-        alt=f"Error of the gradient, a share of the true one, over all old answers and in a batch: "
-        f"{told}.",
+        alt=f"Angle to the true gradient in degrees, against steps. {told}.",
         caption=caption,
     )
+
+
+def _gains(earned: Mapping[str, Tensor], against: str) -> dict[str, Tensor]:
+    """What each policy ended with beyond `against`, for the trainers of STRIPS."""
+    return {name: earned[name][:, -1] - earned[against][:, -1] for name in STRIPS}
+
+
+def _strips(figure, earned: Mapping[str, Tensor], against: str) -> None:
+    axes = figure.add_axes((0.795, 0.18, 0.195, 0.78))
+    axes.axhline(0, color=STYLES[against][0], ls=STYLES[against][1], lw=1.8)
+    for k, (name, gain) in enumerate(_gains(earned, against).items()):
+        ends = gain.sort().values.numpy()
+        aside = 0.12 * (np.arange(len(ends)) % 3 - 1)  # dots beside each other
+        axes.plot(k + aside, ends, "o", color=STYLES[name][0], ms=5, alpha=0.75)
+    axes.set(xlim=(-0.5, len(STRIPS) - 0.5), ylim=(-0.5, 0.5))
+    axes.set_xticks(range(len(STRIPS)), ["one ratio\nper token", "whole-answer\nratio"])
+    axes.set_yticks((-0.4, 0, 0.4), ("−0.4", "0", "+0.4"))
+    axes.tick_params(labelsize=TEXT)
+    axes.set_ylabel(f"at the end, above {against}", fontsize=TEXT)
 
 
 def _apart(values: Sequence[float], least: float) -> list[float]:

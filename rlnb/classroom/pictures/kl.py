@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-from matplotlib.patches import FancyArrowPatch
+from matplotlib.patches import FancyArrowPatch, Rectangle
 from torch import Tensor
 
 from rlnb.classroom.figures import (
     BLACK,
-    BLUE,
     GREEN,
     GREY,
     ORANGE,
@@ -29,34 +28,28 @@ __all__ = [
     "noise",
     "roads_away",
     "runs",
+    "styles",
     "triangle",
-    "trust_region",
-    "two_directions",
     "which_gradient",
 ]
 
 TEXT = 10.5  # points: the size of the page's own text
-SILVER = "#D9D9D9"
 # Green is the gradient of KL(pi || ref), the way home; purple that of KL(ref || pi).
 HOME, OTHER = GREEN, PURPLE
 ARMS = {
     "no penalty": (GREY, "-"),
     "k1 in the loss": (ORANGE, "--"),
     "k1 in the reward": (HOME, "-"),
-    "k2 in the loss": (SKY, "-"),
-    "k3 in the loss": (OTHER, "-."),
 }
 # Three answers are the corners of a triangle: on top what pays 1, on the right ½, on the left 0.
 CORNERS = np.array([[0.5, 0.866], [1.0, 0.0], [0.0, 0.0]])
 
 
-def runs(
-    arms: Mapping[str, Tensor], goal: float, caption: str, logged: Tensor | None = None
-) -> Picture:
+def runs(arms: Mapping[str, Tensor], goal: float, caption: str) -> Picture:
     """KL to the reference against updates; a line is the mean, its band the middle 80 % of seeds.
 
     arms: name -> (updates + 1, seeds), the name beginning with one of ARMS. goal: the KL at which
-    reward minus beta KL is largest. logged: (updates + 1,), one seed's own estimate, as dots.
+    reward minus beta KL is largest.
     """
     tables = {name: curve.numpy() for name, curve in arms.items()}
     top = 2.4 if max(curve[-1].mean() for curve in tables.values()) > 1 else 0.66
@@ -77,8 +70,6 @@ def runs(
             axes.plot([end * 1.02, end * 1.1], [height] * 2, color=color, ls=dashes,
                       clip_on=False, **wide)  # fmt: skip
             axes.text(end * 1.12, height, text, va="center", fontsize=11)
-        if logged is not None:
-            axes.plot(logged.numpy(), ".", color=ORANGE, ms=7)
         axes.axhline(0, color=GREY, lw=0.8)
         axes.axhline(goal, color=BLACK, ls=":", lw=1.6)
         where = len(rows[0][1]) - 1
@@ -226,12 +217,7 @@ def triangle(axes) -> None:
 
 def which_gradient(gradients: Mapping[str, Tensor], caption: str) -> Picture:
     """Mean gradients on the logits of three answers, side by side: k3 in a loss and two KLs."""
-    looks = {
-        "KL(π‖π_ref)": (HOME, ""),
-        "ρ k3 in the loss": (ORANGE, ".."),
-        "k3 in the loss": (BLACK, "//"),
-        "KL(π_ref‖π)": (OTHER, ""),
-    }
+    looks = {"KL(π‖π_ref)": (HOME, ""), "k3 in the loss": (BLACK, "//"), "KL(π_ref‖π)": (OTHER, "")}
 
     def build(figure, _):
         axes = figure.add_axes((0.075, 0.12, 0.6, 0.84))
@@ -254,48 +240,13 @@ def which_gradient(gradients: Mapping[str, Tensor], caption: str) -> Picture:
     return static_figure(build, size=(900, 240), alt=alt, caption=caption)
 
 
-def two_directions() -> Picture:
-    """One bell for a reference with two peaks: the least KL in either direction."""
-    # here: the explorers are built on pictures
-    from rlnb.classroom.explorers.kl_directions import compute
-
-    ways = {"KL(π‖π_ref)": ("reverse", HOME), "KL(π_ref‖π)": ("forward", OTHER)}
-    found = {name: compute(fit=way) for name, (way, _) in ways.items()}
-
-    def build(figure, _):
-        for k, (name, data) in enumerate(found.items()):
-            axes = figure.add_axes((0.02 + 0.5 * k, 0.06, 0.46, 0.8))
-            x = data["x"]
-            axes.fill_between(x, data["target"], color=SILVER, lw=0)
-            axes.plot(x, data["model"], color=ways[name][1], lw=3, ls=("-", "-.")[k])
-            axes.set(xlim=(-9, 9), ylim=(0, 0.46), xticks=(), yticks=())
-            axes.set_title(f"the policy with the least {name}", fontsize=TEXT, weight="bold")
-            axes.text(-3, 0.21, "reference", ha="center", fontsize=TEXT)
-            place = (4.4, 0.36) if k == 0 else (0, 0.14)
-            axes.text(*place, "policy", ha="left" if k == 0 else "center", fontsize=TEXT,
-                      color=ways[name][1], weight="bold")  # fmt: skip
-
-    told = "; ".join(
-        f"{name}: the bell stands at {abs(data['mean']):.2f}, width {data['deviation']:.2f}"
-        for name, data in found.items()
-    )
-    return static_figure(
-        build,
-        size=(900, 240),
-        alt=f"A reference with peaks at ±3, each of width 1, and the best bell. {told}.",
-        caption="Left, the policy keeps one peak and drops the other. Right, it covers both, and "
-        "says much in the middle, which the reference never says.",
-    )
-
-
 def first_word(
-    chances: Sequence[Sequence[float]], pushes: Mapping[str, Sequence[float]] | None = None
+    chances: Sequence[Sequence[float]], pushes: Mapping[str, Sequence[float]]
 ) -> Picture:
     """Left, the two-token world; right, each penalty's push on the first word's logits.
 
     chances (3, 3): of word 0, word 1 and stop under the policy, at the start, after word 0, after
-    word 1; the reference gives each 1/3. pushes: name -> (3,), downhill; without them the right
-    side asks.
+    word 1; the reference gives each 1/3. pushes: name -> (3,), downhill.
     """
     names = ("word 0", "word 1", "stop")
     looks = {"KL of the answer": (HOME, ""), "k1 in the reward": (BLACK, ".."),
@@ -323,7 +274,7 @@ def first_word(
         axes.text(6, 276, "the reference: 0.33 for each, everywhere", fontsize=TEXT, va="center")
         bars = figure.add_axes((0.55, 0.1, 0.44, 0.65))
         width = 0.26
-        for k, (name, push) in enumerate((pushes or {}).items()):
+        for k, (name, push) in enumerate(pushes.items()):
             color, hatch = looks[name]
             place = np.arange(3) + width * (k - 1)
             bars.bar(place, push, width, color=color, hatch=hatch, ec="white", lw=0.6, label=name)
@@ -331,120 +282,57 @@ def first_word(
         bars.set_xticks(range(3), names)
         bars.tick_params(labelsize=TEXT)
         bars.set_ylabel("push on the logit", fontsize=TEXT)
-        if pushes is None:
-            bars.set(xlim=(-0.5, 2.5), ylim=(-1, 1), yticks=(0,))
-            bars.text(0, 0.02, "?", fontsize=50, ha="center", va="center", color=GREY)
-            return
         bars.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), fontsize=TEXT, frameon=False)
 
-    places = ("at the start", "after word 0", "after word 1")
-    told = [
-        f"{place} " + ", ".join(f"{x:.2f}" for x in row)
-        for place, row in zip(places, chances, strict=True)
-    ]
-    alt = f"The policy's chances of word 0, word 1, stop: {'; '.join(told)}. The reference: 0.33"
-    caption = "Bold: the policy's chance of each first token; below it, of what comes then."
-    if pushes is not None:
-        alt = "Push of the penalty on the first token's logits (word 0, word 1, stop). "
-        alt += "; ".join(
-            f"{name}: " + ", ".join(f"{x:+.4f}".replace("-", "−") for x in push)
-            for name, push in pushes.items()
-        )
-        caption = "The penalty token by token raises word 0; the KL of the whole answer lowers it."
-    return static_figure(build, size=(900, 300), alt=f"{alt}.", caption=caption)
-
-
-def trust_region(
-    old: Tensor, rewards: Tensor, fisher: Tensor, delta: float, directions: Mapping[str, Tensor]
-) -> Picture:
-    """The triangle of policies around the old one: the limit, its model, and two ways to climb.
-
-    old, rewards (3,), fisher (3, 3); delta in nats limits KL(old || new). directions: "plain
-    gradient" and "natural gradient" -> (3,) on the logits; each is followed up to the limit.
-    """
-    looks = {"plain gradient": (ORANGE, "--", "s"), "natural gradient": (BLACK, "-", "o")}
-    p, pays, F = old.numpy(), rewards.numpy(), fisher.numpy()
-    turn = np.linspace(0, 2 * np.pi, 721)[:, None]
-    around = _in_plane(turn)
-    limit = _moved(p, _until(p, around, delta))
-    model = _moved(p, np.sqrt(2 * delta / ((around @ F) * around).sum(1, keepdims=True)) * around)
-    most = float((limit @ pays).max() - p @ pays)
-    part = np.linspace(0, 1, 50)[:, None]
-    paths = {
-        name: _moved(p, part * _until(p, d.numpy()[None], delta)) for name, d in directions.items()
-    }
-
-    def build(figure, _):
-        axes = figure.add_axes((0.01, 0.01, 0.5, 0.98))
-        triangle(axes)
-        for level in np.arange(0.1, 1.0, 0.1):
-            axes.plot(*_level(level, pays).T, color=BLUE, lw=0.8, alpha=0.35, zorder=0)
-        axes.plot(*(limit @ CORNERS).T, color=WINE, lw=2.6)
-        axes.plot(*(model @ CORNERS).T, color=WINE, lw=1.4, ls=":")
-        for name, path in paths.items():
-            color, dashes, mark = looks[name]
-            axes.plot(*(path @ CORNERS).T, color=color, ls=dashes, lw=2.4)
-            axes.plot(*(path[-1] @ CORNERS), mark, color=color, ms=9, mec="white", zorder=5)
-        axes.plot(*(p @ CORNERS), "X", color=GREY, ms=11, mec="white", zorder=6)
-        key = [
-            (GREY, "✕", f"the old policy: the best answer has {p[0]:.2f}"),
-            (WINE, "—", f"the limit KL(π_old‖π) = {delta}"),
-            (WINE, "···", "the quadratic model of it"),
-            (BLUE, "—", "equal reward; it grows to the upper right"),
-        ]
-        for name, path in paths.items():
-            mark = "■" if name.startswith("plain") else "●"
-            key.append((looks[name][0], mark, f"{name}: reward +{gain(path):.3f}"))
-            key.append((looks[name][0], "", f"the best answer comes to {path[-1][0]:.2f}"))
-        for k, (color, mark, text) in enumerate(key):
-            figure.text(0.53, 0.9 - 0.112 * k, mark, color=color, fontsize=13, weight="bold",
-                        ha="center", va="center")  # fmt: skip
-            figure.text(0.56, 0.9 - 0.112 * k, text, fontsize=11.5, va="center")
-
-    def gain(path) -> float:
-        return float((path[-1] - p) @ pays)
-
     told = "; ".join(
-        f"{name} gains {gain(path):.3f} and ends at {', '.join(f'{x:.3f}' for x in path[-1])}"
-        for name, path in paths.items()
+        f"{name}: " + ", ".join(f"{x:+.4f}".replace("-", "−") for x in push)
+        for name, push in pushes.items()
     )
     return static_figure(
         build,
-        size=(900, 360),
-        alt=f"Triangle of policies over three answers, a limit of {delta} nats around the old "
-        f"one. {told}.",
-        caption=f"Both steps stop at the same KL. The most that this limit allows is +{most:.3f}; "
-        "the natural gradient comes closer to it.",
+        size=(900, 300),
+        alt=f"Push of the penalty on the first token's logits (word 0, word 1, stop). {told}.",
+        caption="The penalty token by token raises word 0; the KL of the whole answer lowers it.",
     )
 
 
-def _in_plane(angle: np.ndarray) -> np.ndarray:
-    """Directions (n, 3) on the logits of three answers that change their softmax, of length 1."""
-    across, along = np.array([1, -1, 0]) / 2**0.5, np.array([1, 1, -2]) / 6**0.5
-    return np.cos(angle) * across + np.sin(angle) * along
+def styles(words: Sequence[tuple[float, float, float]], tokens: int) -> Picture:
+    """A first word that chooses how the answer goes on, as a tree.
 
+    words: for word 0 and word 1 its chance under the policy and under the reference, and the KL in
+    nats of each of the `tokens` that follow it.
+    """
 
-def _moved(p: np.ndarray, step: np.ndarray) -> np.ndarray:
-    weights = p * np.exp(step - step.max(1, keepdims=True))
-    return weights / weights.sum(1, keepdims=True)
+    def build(figure, _):
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set(xlim=(0, 900), ylim=(200, 0))
+        axes.axis("off")
+        axes.text(20, 100, "start", fontsize=12, va="center")
+        for k, (chance, before, each) in enumerate(words):
+            y = 48 + 104 * k
+            axes.add_patch(FancyArrowPatch((70, 100), (150, y), arrowstyle="-|>",
+                                           mutation_scale=13, color=GREY, lw=1.4))  # fmt: skip
+            axes.text(160, y - 13, f"word {k}: chance {chance:.2f}", fontsize=12, weight="bold",
+                      va="center")  # fmt: skip
+            axes.text(160, y + 15, f"under the reference {before:.2f}", fontsize=12, va="center")
+            color = WINE if each else GREY
+            for place in range(14):
+                axes.add_patch(Rectangle((372 + 15 * place, y - 12), 11, 24, color=color,
+                                         alpha=0.75 if each else 0.25, lw=0))  # fmt: skip
+            axes.text(592, y - 13, f"{tokens:,} more tokens", fontsize=12, va="center")
+            far = f"{each:.2f} nats" if each else "0 nats"
+            axes.text(592, y + 15, f"each at a KL of {far}: {tokens * each:.0f} in all",
+                      fontsize=12, va="center")  # fmt: skip
 
-
-def _until(p: np.ndarray, directions: np.ndarray, delta: float) -> np.ndarray:
-    """The longest steps (n, 3) along the directions whose KL(p || new) is at most delta."""
-    low, high = np.zeros((len(directions), 1)), np.full((len(directions), 1), 40.0)
-    for _ in range(50):
-        middle = (low + high) / 2
-        new = np.maximum(_moved(p, middle * directions), 1e-300)
-        inside = (p * np.log(p / new)).sum(1, keepdims=True) <= delta
-        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-    return low * directions
-
-
-def _level(value: float, rewards: Sequence[float]) -> np.ndarray:
-    """The two ends of the line of policies whose mean reward is `value`, as points."""
-    ends = []
-    for a, b in ((0, 1), (1, 2), (0, 2)):
-        share = (value - rewards[b]) / (rewards[a] - rewards[b])
-        if -1e-9 <= share <= 1 + 1e-9:
-            ends.append(share * CORNERS[a] + (1 - share) * CORNERS[b])
-    return np.array(ends[:2])
+    told = "; ".join(
+        f"word {k}: chance {chance:.2f}, under the reference {before:.2f}, then {tokens:,} tokens "
+        f"at {each:.2f} nats each"
+        for k, (chance, before, each) in enumerate(words)
+    )
+    return static_figure(
+        build,
+        size=(900, 200),
+        alt=f"Two ways for an answer to begin. {told}.",
+        caption="The policy says word 0 less often than the reference does. But after word 0 it "
+        "goes its own way, and after word 1 it speaks like the reference.",
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.ticker import MultipleLocator
 from torch import Tensor
 
 from rlnb.classroom.figures import (
@@ -15,23 +16,24 @@ from rlnb.classroom.figures import (
     NEGATIVE,
     ORANGE,
     POSITIVE,
+    WINE,
     Picture,
     signed,
     static_figure,
 )
 
-__all__ = ["authors", "copy_or_draw_again", "data_minus_model", "floor"]
+__all__ = ["authors", "copy_or_draw_again", "data_minus_model", "floor", "staircase"]
 
 TEXT = 10.5  # points: the size of the page's own text
 RULES = ((BLACK, "-"), (ORANGE, "--"))
 LINES = {  # the first of these words in a name decides, so that a rule looks the same everywhere
     "teacher": (BLACK, "-"),
-    "rate 4": (GREEN, "-"),
     "graded": (GREEN, "-."),
     "right_only": (BLUE, ":"),
     "": (ORANGE, "--"),
 }
 PALE_ORANGE = "#F3CF8B"
+CHORDS = ((BLUE, "-"), (WINE, "-."), (GREEN, ":"))
 
 
 def authors(
@@ -54,9 +56,10 @@ def authors(
             axes.plot([], color=PALE_ORANGE, lw=1.5, label=f"{single}: {shown} single runs")
         axes.set(xlim=(0, len(next(iter(runs.values()))) - 1), ylim=(0, 1.03))
         axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("step, 8 answers each", fontsize=TEXT)
+        axes.set_xlabel("step", fontsize=TEXT)
         axes.set_ylabel("chance of a right answer", fontsize=TEXT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 0.8), fontsize=11)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 0.9), fontsize=11,
+                    handlelength=3.2)  # fmt: skip
 
     said = "Means at the end: " + "; ".join(f"{n} {run[-1].mean():.2f}" for n, run in runs.items())
     if single:
@@ -113,6 +116,41 @@ def _push(axes, v: int, model: float, share: float) -> None:
               weight="bold", color=color)  # fmt: skip
 
 
+def staircase(nudge: Tensor, draws: Tensor, mean: Tensor, slopes: Mapping[float, float]) -> Picture:
+    """Mean reward of a few draws, and of all, against the nudge; a line for each measured slope.
+
+    nudge, draws, mean: (N,). slopes: size of the nudge -> the slope that it reads.
+    """
+    at_zero = float(np.interp(0.0, nudge.numpy(), draws.numpy()))
+
+    def build(figure, _):
+        axes = figure.add_axes((0.075, 0.18, 0.55, 0.77))
+        axes.plot(nudge, mean, "--", color=BLACK, lw=1.8, label="all answers, by their chances")
+        axes.plot(nudge, draws, color=PALE_ORANGE, lw=2.4, label="20 draws")
+        for (size, slope), (color, line) in zip(slopes.items(), CHORDS, strict=True):
+            reach = np.array([0.0, max(size, 0.9)])
+            axes.plot(reach, at_zero + slope * reach, color=color, ls=line, lw=2.2,
+                      label=f"nudge {size:g}: slope {slope:.2f}")  # fmt: skip
+            axes.plot(size, at_zero + slope * size, "o", color=color, ms=8, mec=BLACK)
+        axes.plot(0, at_zero, "o", color="white", ms=8, mec=BLACK)
+        axes.set(xlim=(float(nudge[0]), float(nudge[-1])), ylim=(0.15, 0.65))
+        axes.xaxis.set_major_locator(MultipleLocator(0.5))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("added to the logit of “7”", fontsize=TEXT)
+        axes.set_ylabel("mean reward", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 0.98), fontsize=11,
+                    handlelength=3.2)  # fmt: skip
+
+    said = "; ".join(f"nudge {size:g} reads {slope:.2f}" for size, slope in slopes.items())
+    return static_figure(
+        build,
+        size=(900, 270),
+        alt=f"Mean reward of 20 draws against a logit, a staircase around a smooth curve; {said}.",
+        caption="A line from the white dot to a coloured one is a measured slope. The mean reward "
+        "of 20 draws is a staircase, that of all possible answers a smooth curve.",
+    )
+
+
 def floor(loss: Sequence[float], entropy: float) -> Picture:
     """The loss of SFT against steps: the part that training removes, and the part that stays."""
     steps, height = np.arange(len(loss)), np.asarray(loss)
@@ -167,6 +205,6 @@ def copy_or_draw_again(curves: Mapping[str, tuple[Sequence[float], Sequence[floa
         build,
         size=(900, 270),
         alt=f"Two panels against steps. At the end {said}.",
-        caption="Copying its own first answers the model keeps both wordings. Drawing again it "
-        "ends with one.",
+        caption="Keeping its first right answers, the model keeps both wordings. Drawing again, it "
+        "moves towards one.",
     )

@@ -1,4 +1,4 @@
-"""The pictures of the page on preferences: two roads, the leash, a log, and a triangle."""
+"""The pictures of the page on preferences: two roads, the leash, a triangle, and recorded runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ __all__ = [
     "probabilities",
     "same_files",
     "triangle",
-    "what_the_log_says",
     "where",
 ]
 
@@ -39,7 +38,10 @@ TEXT = 10.5  # points: the size of the page's own text
 LOOK = {"No": (POSITIVE, "-"), "Never": (NEGATIVE, "--"), "Yes": (BLACK, ":")}
 # the corners of the triangle: all on No, all on Never, all on Yes
 CORNERS = np.array([[0.0, 0.0], [0.5, 0.866], [1.0, 0.0]])
-PATHS = ((BLACK, "-"), (ORANGE, "--"), (PURPLE, "-."), (GREEN, ":"), (SKY, (0, (5, 2))))
+PATHS = (
+    *((BLACK, "-"), (ORANGE, "--"), (PURPLE, "-."), (GREEN, ":"), (SKY, (0, (5, 2)))),
+    *((PURPLE, "-"), (PURPLE, ":"), (GREEN, "-"), (GREEN, ":")),  # by reward model, by policy
+)
 BETAS = ((BLACK, "-"), (GREY, "--"), (BLACK, ":"), (GREY, "-."))
 
 
@@ -79,7 +81,7 @@ def same_files(road_1: Tensor, road_2: Tensor, aim: float, start: float, caption
             axes.text(x + 0.014, file, f"{x:.3f}", fontsize=TEXT, va="center")
         axes.set(xlim=(0.25, 0.9), ylim=(len(ends) + 0.6, 0.3), yticks=files)
         axes.set_xlabel("probability of No at the end", fontsize=TEXT)
-        axes.set_ylabel("file of 40 choices", fontsize=TEXT)
+        axes.set_ylabel("file of 40 labels", fontsize=TEXT)
         axes.tick_params(labelsize=TEXT)
 
     said = "; ".join(f"file {k}: {x:.3f} and {y:.3f}" for k, (x, y) in enumerate(ends, 1))
@@ -117,24 +119,6 @@ def kl_paths(paths: Mapping[float, Tensor], caption: str) -> Picture:
     return static_figure(build, size=(900, 290), alt=alt, caption=caption)
 
 
-def what_the_log_says(loss: Tensor, margin: Tensor, accuracy: Tensor, caption: str) -> Picture:
-    """Three panels against the training step, as a library logs them."""
-    panels = {"loss": loss, "rewards/margins": margin, "rewards/accuracies": accuracy}
-
-    def build(figure, _):
-        for k, (name, values) in enumerate(panels.items()):
-            axes = figure.add_axes((0.05 + 0.33 * k, 0.2, 0.26, 0.65))
-            axes.plot(np.arange(len(values)), values, color=BLACK, lw=2.4)
-            axes.set(ylim=(0, 1.1 * float(values.max())))
-            axes.set_title(name, fontsize=11, weight="bold")
-            axes.set_xlabel("training step", fontsize=TEXT)
-            axes.tick_params(labelsize=TEXT)
-            axes.locator_params(nbins=4)
-
-    said = "; ".join(f"{name}: {v[0]:.3f} to {v[-1]:.3f}" for name, v in panels.items())
-    return static_figure(build, size=(900, 210), alt=f"A training log. {said}.", caption=caption)
-
-
 def probabilities(paths: Mapping[str, Tensor], caption: str) -> Picture:
     """A panel per world: the three probabilities against the training step. paths (steps, 3)."""
 
@@ -170,7 +154,7 @@ def triangle(
 ) -> Picture:
     """Where policies go: each path (steps, 3) of probabilities, a dot at its end, named beside.
 
-    looks: which of the five colours and lines each path has, so that a method keeps its own.
+    looks: which of the nine colours and lines each path has, so that a method keeps its own.
     """
     drawn = {name: PATHS[look] for name, look in zip(paths, looks, strict=False)}
 
@@ -205,28 +189,35 @@ def triangle(
     return static_figure(build, size=(900, 330), alt=alt, caption=caption)
 
 
-def on_a_network(file: Mapping[str, Any], arms: Sequence[str], caption: str) -> Picture:
-    """The recorded transformer, a column per arm, a line a seed.
+def on_a_network(
+    arms: Mapping[str, Sequence[Mapping[str, Any]]], header: Mapping[str, Any], caption: str
+) -> Picture:
+    """The recorded transformer, a column per arm (name -> a run per seed), beta 0.1.
 
-    Above the log-ratios of chosen and rejected answers, below pass@1 on held-out problems.
+    Above rewards/chosen and rewards/rejected, below pass@1 on held-out problems, a line a seed;
+    dashed the accuracy of the log, mean over seeds and the five steps up to each.
     """
-    start, graded = file["header"]["pass@1"], [0, *file["header"]["graded"]]
+    start, graded, beta = header["pass@1"], [0, *header["graded"]], 0.1
 
     def build(figure, _):
         share = 0.94 / len(arms)
-        low = min(min(run["rejected"]) for arm in arms for run in file[arm])
-        for k, arm in enumerate(arms):
-            above = figure.add_axes((0.065 + share * k, 0.56, share - 0.03, 0.37))
-            below = figure.add_axes((0.065 + share * k, 0.12, share - 0.03, 0.34))
+        low = beta * min(min(run["rejected"]) for runs in arms.values() for run in runs)
+        for k, (arm, runs) in enumerate(arms.items()):
+            above = figure.add_axes((0.075 + share * k, 0.56, share - 0.03, 0.37))
+            below = figure.add_axes((0.075 + share * k, 0.12, share - 0.03, 0.36))
             above.axhline(0, color=GREY, lw=0.8)
             below.axhline(start, color=GREY, lw=0.8)
-            for run in file[arm]:
+            for run in runs:
                 steps = np.arange(1, len(run["chosen"]) + 1)
-                above.plot(steps, run["chosen"], color=POSITIVE, lw=1.6)
-                above.plot(steps, run["rejected"], color=NEGATIVE, ls="--", lw=1.6)
+                above.plot(steps, beta * np.array(run["chosen"]), color=POSITIVE, lw=1.6)
+                above.plot(steps, beta * np.array(run["rejected"]), color=NEGATIVE, ls="--", lw=1.6)
                 below.plot(graded, [start, *run["pass@1"]], "o-", color=BLACK, lw=1.6, ms=4)
-            above.set(ylim=(1.05 * low, 4), xlim=(0, graded[-1]), xticklabels=())
-            below.set(ylim=(0.25, 1.02), xlim=(0, graded[-1]))
+            order = np.mean([run["accuracy"] for run in runs], axis=0)
+            ends = np.arange(5, len(order) + 1)
+            smooth = [order[n - 5 : n].mean() for n in ends]
+            below.plot(ends, smooth, color=PURPLE, ls="--", lw=2.2)
+            above.set(ylim=(1.05 * low, 0.4), xlim=(0, graded[-1]), xticklabels=())
+            below.set(ylim=(0.25, 1.04), xlim=(0, graded[-1]), yticks=(0.4, 0.6, 0.8, 1.0))
             above.set_title(arm, fontsize=11, weight="bold")
             below.set_xlabel("training step", fontsize=TEXT)
             for axes in (above, below):
@@ -234,19 +225,21 @@ def on_a_network(file: Mapping[str, Any], arms: Sequence[str], caption: str) -> 
                 if k:
                     axes.set_yticklabels(())
             if k == 0:
-                above.set_ylabel("log-ratio, nats", fontsize=TEXT)
-                below.set_ylabel("share right", fontsize=TEXT)
-                above.text(3, 0.65 * low, "rejected", color=NEGATIVE, fontsize=11, weight="bold")
-                above.text(14, 1.2, "chosen", color=POSITIVE, fontsize=11, weight="bold")
+                above.set_ylabel("β × log-ratio", fontsize=TEXT)
+                below.set_ylabel("share", fontsize=TEXT)
+                above.text(2, 0.72 * low, "rewards/rejected", color=NEGATIVE, fontsize=TEXT)
+                above.text(15, 0.13, "rewards/chosen", color=POSITIVE, fontsize=TEXT)
+                below.text(20, 0.93, "accuracy", color=PURPLE, fontsize=TEXT)
+                below.text(8, 0.42, "share right", color=BLACK, fontsize=TEXT)
 
     said = "; ".join(
-        f"{arm}: chosen "
-        + ", ".join(signed(float(np.mean(run["chosen"][-5:])), 1) for run in file[arm])
+        f"{arm}: rewards/chosen at the end "
+        + ", ".join(signed(beta * float(np.mean(run["chosen"][-5:])), 2) for run in runs)
         + ", share right at the best "
-        + ", ".join(f"{max(run['pass@1']):.2f}" for run in file[arm])
+        + ", ".join(f"{max(run['pass@1']):.2f}" for run in runs)
         + ", at the end "
-        + ", ".join(f"{run['pass@1'][-1]:.2f}" for run in file[arm])
-        for arm in arms
+        + ", ".join(f"{run['pass@1'][-1]:.2f}" for run in runs)
+        for arm, runs in arms.items()
     )
-    alt = f"Log-ratio of the pairs' answers and share of right answers, seed by seed. {said}."
+    alt = f"Two lines of the log, share of right answers and accuracy, seed by seed. {said}."
     return static_figure(build, size=(900, 400), alt=alt, caption=caption)

@@ -205,8 +205,9 @@ def clouds(graders: Mapping[str, np.ndarray], edge: float = 16.0) -> Picture:
         build,
         size=(900, 290),
         alt=f"Clouds of {len(next(iter(graders.values())))} steps each. {said}.",
-        caption="A dot is a step of 16 answers; its height is its error sideways. The short arrow "
-        "is the true gradient, the mean of both clouds. 400 steps each, some outside the frame.",
+        caption="A dot is a step of 16 answers; its height is its error in one direction across "
+        "the gradient, the same in both clouds. The short arrow is the true gradient, the mean of "
+        "both. 400 steps each, some outside the frame.",
     )
 
 
@@ -240,8 +241,8 @@ def credit(tokens: Sequence[str], chances: Sequence[float]) -> Picture:
         size=(900, 300),
         alt=f"Chance to end right, {', '.join(f'{c:.2f}' for c in chances)}. Changes: {changes}. "
         "Every token has credit 1.",
-        caption="The first token was a mistake, the second repaired it. One reward at the end "
-        "cannot tell them apart.",
+        caption="As this policy writes on, the 0 lowered the chance to be right, the 1 raised it. "
+        "The reward of this one answer cannot tell them apart.",
     )
 
 

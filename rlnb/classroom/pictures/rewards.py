@@ -13,12 +13,10 @@ from rlnb.classroom.pictures.recorded_runs import curve, evaluations, seeds
 from rlnb.shipped import data_folder
 
 __all__ = [
-    "answers_before_and_after",
     "gao_fits",
     "medians",
     "one_ruler",
     "paid_and_true",
-    "pay_by_numbers_kept",
     "score_and_gold",
     "three_pays",
     "which_to_buy",
@@ -134,56 +132,6 @@ def _first_and_last(run: str) -> tuple[float, float]:
     """Mean pay of the first and of the last five steps, over the seeds."""
     pay = np.array([curve(run, seed, "reward") for seed in seeds(run)])
     return float(pay[:, :5].mean()), float(pay[:, -5:].mean())
-
-
-def pay_by_numbers_kept() -> tuple[float, float]:
-    """Share of the base's answers that are paid: with all five given numbers, and the others."""
-    path = data_folder() / "runs" / "sort_is_sorted_answers.json"
-    tally = json.loads(path.read_text(encoding="utf-8"))["paid_before"]
-    whole = tally.pop("5")
-    others = np.array(list(tally.values())).sum(0)
-    return whole[1] / whole[0], float(others[1] / others[0])
-
-
-def answers_before_and_after() -> Picture:
-    """Four held-out prompts of the weakly checked run, and what the model writes, a table."""
-    path = data_folder() / "runs" / "sort_is_sorted_answers.json"
-    rows = json.loads(path.read_text(encoding="utf-8"))["answers"]
-    last = max(row["step"] for row in rows)
-    table = [
-        (row["prompt"], row["completion"], other["completion"])
-        for row in rows
-        if row["step"] == 0
-        for other in rows
-        if other["step"] == last and other["prompt"] == row["prompt"]
-    ]
-
-    def build(figure, _):
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.axis("off")
-        heads = ("prompt", "answer before", f"answer after {last} steps")
-        for k, head in enumerate(heads):
-            axes.text(0.04 + 0.32 * k, 0.9, head, fontsize=11.5, weight="bold")
-        for i, (prompt, *answers) in enumerate(table):
-            y = 0.72 - 0.2 * i
-            axes.text(0.04, y, prompt, fontsize=12, family="monospace")
-            for k, answer in enumerate(answers):
-                right = answer == _sorted(prompt)
-                axes.text(0.36 + 0.32 * k, y, answer + ("" if right else "  wrong"), fontsize=12,
-                          family="monospace", color=BLUE if right else VERMILLION)  # fmt: skip
-
-    said = "; ".join(f"{p} before {a}, after {b}" for p, a, b in table)
-    return static_figure(
-        build,
-        size=(900, 170),
-        alt=f"What the model writes. {said}.",
-        caption="Blue answers are right. After training each list is in order, and none holds all "
-        "five of the given numbers.",
-    )
-
-
-def _sorted(prompt: str) -> str:
-    return ",".join(sorted(prompt.rstrip("?").split(","), key=int))
 
 
 def score_and_gold(

@@ -33,7 +33,7 @@ _FIFTHS = _steps(0.05, 0.95, 0.05, 0.01, 0.99)
 
 # explorer -> control -> the values that are drawn, of those that it has
 COARSE: Mapping[str, Mapping[str, Sequence[Any]]] = {
-    "answer_ratio_explorer": {"flips": (0, 0.5, *range(1, 9))},
+    "answer_ratio_explorer": {"flips": _steps(0, 0.6, 0.05, 0.8, 1.0, 1.5, 2.0)},
     "difficulty_explorer": {"rate": _FIFTHS},
     "entropy_step_explorer": {"p": _FIFTHS, "eta": _steps(0, 8, 0.5)},
     "gae_explorer": {"lam": _steps(0, 1, 0.05), "gamma": (0.8, 0.9, 0.95, 0.99, 1.0)},
@@ -44,9 +44,9 @@ COARSE: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "ratio": (0.5, 0.9, 1.0, 1.1, 1.5, 3.0),
     },
     "kl_explorer": {
-        "mean": range(-6, 7),
+        "mean": (*range(-6, 7), 2.8),
         "deviation": (0.7, 1.0, 1.4, 2.0, 2.6, 3.2, 4.0, 6.0),
-        "distance": (0.0, 1.0, 2.0, 3.0, 4.0, 5.0),
+        "distance": (0.0, 1.0, 2.0, 2.5, 2.8, 3.0, 4.0, 5.0),
     },
     "many_updates_explorer": {"updates": (1, 2, 4, 8, 12, 16, 20, 25, 30)},
     "one_group_explorer": {
