@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 08 · GRPO: what if the group is the baseline?
 #
-# **After this page** you can replace the critic by a group of answers, write GRPO's loss from
-# memory, and say which of its pieces are derived and which are choices.
+# **After this page** you can write GRPO's loss from memory, and say which of its pieces are derived
+# and which are choices.
 #
 # 37 minutes, then 11 in a second sitting · exercises 36 more · after 03 (baselines), 05 (KL), 06
 # (PPO), 07 (critic) · DeepSeekMath, Shao et al. 2024,
@@ -81,16 +81,14 @@ def exactly(rate, steps=40):
     return z.softmax(1)
 
 # %% [markdown]
-# ## Ask the prompt, not a critic
+# ## Must the answers belong to one prompt?
 #
-# How can one do without a critic? PPO trains that second network to say which reward to expect.
-# GRPO asks the policy instead: it writes $G$ answers to one prompt, a **group**, and compares their
-# rewards. That takes 20 bytes per parameter, where PPO's four models took 36 (07).
+# PPO trains a second network, the critic, to say which reward to expect. GRPO asks the policy: it
+# writes $G$ answers to one prompt, a **group**, and compares their rewards.
 #
-# Must the answers belong to *one* prompt? We try three rules on a toy. **The toy:** sixteen prompts
-# have twenty possible answers each, and the policy is a table of logits. A step draws four answers
-# to every prompt, 64 in all. A right answer earns 1, a wrong one 0. A run is 40 steps at learning
-# rate 16 (smaller rates follow).
+# Why *one* prompt? We try three rules on a toy. Sixteen prompts have twenty possible answers each,
+# and the policy is a table of logits. A step draws four answers to every prompt, 64 in all. A right
+# answer earns 1, a wrong one 0. A run is 40 steps at learning rate 16.
 
 # %%
 def no_baseline(R):                        # R: rewards (runs, 16, 4)
@@ -118,8 +116,8 @@ for name, rule in rules.items():
     print(f"    {name:27s} {share(paid).mean():.3f}")
 
 # %% [markdown]
-# With rewards 1 and 2 no baseline fails: a constant in all rewards adds noise (03). But a verifier
-# pays 0 and 1, and there no baseline does best. So why subtract anything from a verifier's rewards?
+# With rewards 1 and 2, no baseline falls behind: a constant in all rewards adds noise (03). But a
+# verifier pays 0 and 1, and there no baseline ends highest. So why subtract anything?
 #
 # Look at the easiest prompt. Seventeen of its twenty answers are right. Thirteen of these have a
 # chance above 1 % at the start.
@@ -142,31 +140,27 @@ noiseless = [kept(exactly(rate)).item() for rate in rates]
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("grpo.1", "about 1",
-       f"{none:.2f}, in the mean of 200 runs. Say four right answers are "
-       "drawn, three times A and once B. All earn 1, so A rises more, and "
-       "the next step draws A more often. Nothing pulls it back, because "
-       "both are paid alike. One point for every answer is a push whose "
-       "mean over all draws is 0 (03). But a step has only four draws: the "
-       "chances walk, and what has become rare is hardly drawn again. "
-       "**The mean of the group turns four right answers into four "
-       f"zeros.** No push, no walk: it keeps {own:.1f}. (The mean push "
-       "alone, without the noise of drawing, would leave "
-       f"{noiseless[-1]:.0f}: grey.)",
+       f"{none:.2f}, the mean of 200 runs. Say all four draws are right: "
+       "A three times, B once. All earn 1, so A rises most, and the next "
+       "step draws A more often. In the mean over all draws such a push is "
+       "0 (03). In four draws it is not, and an answer that has become "
+       "rare is hardly drawn again. **With the group's mean, four right "
+       f"answers get four zeros:** {own:.1f} stay.",
        pictures.two_measures(rates, *measured, noiseless, at_start, (
-           "After 40 steps, rewards 0 and 1, mean of 200 runs. At small "
-           "rates the group's mean is behind: its mean push is only 3/4 as "
-           "long (next section).")),
+           "After 40 steps, rewards 0 and 1, mean of 200 runs. Right: how "
+           "many answers noise has cost. Grey: the mean push over all "
+           "draws, so no noise. Left, at small rates: the group's mean is "
+           "behind; its mean push is 3/4 as long (next section).")),
        instead={
-           "about 4": "Fewer. In 40 steps the walk gets to the end.",
-           "about 8": "Close to what the mean of the group keeps.",
+           "about 4": "Fewer. 40 steps are enough for one to take all.",
+           "about 8": "Close to what the group's mean keeps.",
            "about 11":
-           "That is what the mean push leaves. A step draws four answers.",
+           "The mean push alone leaves 11. But a step has four draws.",
        })
 
 # %% [markdown]
-# So without a baseline the toy loses no reward. It loses the variety of its right answers. Now
-# compare the two means. They use the same 64 rewards, and still the batch's mean ended lower in the
-# list above.
+# So without a baseline the toy loses no reward. It loses the variety of its right answers. Now the
+# two means. On the same 64 rewards the batch's mean ended lower.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -190,17 +184,14 @@ assert sunk["mean of the group"] == 0
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("grpo.2", "on the hardest: wrong answers are pushed down hard",
-       "It is noise again. The other prompts are learned fast: after one "
-       f"step the batch's mean is {level:.1f}. Four wrong answers to the "
-       f"hardest prompt then get −{level:.1f} each. What they lose goes "
-       "mostly to the commonest answer that was not drawn, nearly always a "
-       "wrong one, and the right ones shrink beside it. After five steps "
-       "they are below 0.01 in "
-       f"{100 * sunk['mean of the batch']:.0f} % of the runs, and then "
-       "hardly drawn any more. With the group's mean four wrong answers "
-       "get no push: **the prompt waits for its first right answer.** "
-       "(With 16 times the answers, and so less noise, the batch's mean "
-       "succeeds too: green.)",
+       "Noise again. The other prompts are learned fast: after one step "
+       f"the batch's mean is {level:.1f}. Four wrong answers to the "
+       f"hardest prompt then get −{level:.1f} each. Most of what they lose goes to "
+       "the commonest answer not drawn, nearly always a wrong one. The "
+       "right ones shrink: after five steps they are below 0.01 in "
+       f"{100 * sunk['mean of the batch']:.0f} % of the runs. With the "
+       "group's mean four wrong answers get no push. **The prompt waits "
+       "for its first right answer.**",
        pictures.prompt_by_prompt(before, {name: share(pi)
                                           for name, pi in means.items()}),
        instead={
@@ -215,9 +206,9 @@ reveal("grpo.2", "on the hardest: wrong answers are pushed down hard",
        })
 
 # %% [markdown]
-# Both failures came from pushes that are 0 in the mean, and large in a step. How large? For rewards
-# 0 and 1, a chance $p$ to be right and a baseline $b$, the mean squared advantage is
-# $\mathbb E[(R-b)^2]=p(1-p)+(b-p)^2$:
+# Both failures are noise: what a baseline that does not fit adds to a push is 0 in the mean, but
+# not in a step. How much does it add? With rewards 0 and 1, a chance $p$ to be right and a baseline
+# $b$, the mean squared advantage is $\mathbb E[(R-b)^2]=p(1-p)+(b-p)^2$:
 
 # %% jupyter={"source_hidden": true}
 # the two terms, for two wrong baselines
@@ -227,19 +218,16 @@ for name, x, b in (("easiest prompt, b = 0", easy, 0.0),
     print(f"{name:24s} {p * (1 - p):.2f} + {(b - p) ** 2:.2f}")
 
 # %% [markdown]
-# The second term is what a misfit adds. **Idea 1. The baseline that fits a prompt is what this
-# prompt usually earns.** A critic learns that. A group measures it, with no second network. (This
-# $b$ makes the advantages smallest. The $b$ with the least noise in the push also counts how long
-# each answer's score is, 03.)
+# The second term is the misfit. **The baseline that fits a prompt is what this prompt usually
+# earns.** A critic learns that number, a group measures it. (It makes the advantages smallest. For
+# the least noise in the gradient, answers get weights: 03.)
 
 # %% [markdown]
 # ## Is that allowed?
 #
 # A baseline must not depend on the answer itself, and the group's mean contains the answer's own
-# reward. So first take the mean of the *others*, which is legal.
-#
-# $G$ answers $y_1,\dots,y_G$ to one prompt are drawn independently. $R_i$ is the reward of $y_i$,
-# and $\bar R$ is the mean of all $G$ rewards.
+# reward. So first take the mean of the *others*. The $G$ answers $y_i$ to a prompt are drawn
+# independently, $R_i$ is the reward of $y_i$, and $\bar R$ is the mean of all $G$ rewards.
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E\big[R_i\,\nabla\log\pi(y_i)\big]&&\text{1 · log-derivative (02)}\\
@@ -250,20 +238,18 @@ for name, x, b in (("easiest prompt, b = 0", easy, 0.0),
 # &\;\to\;\mathbb E\Big[\dfrac{R_i-\bar R}{\sigma_R}\,\nabla\log\pi(y_i)\Big]&&\textbf{6 · a choice: divide by the group's std }\sigma_R
 # \end{aligned}$$
 #
-# Try line 4 with rewards 1, 0, 0, 0. The right answer is 1 above the mean of the others and 3/4
-# above the mean of all. A wrong one is 1/3 below the others and 1/4 below all. Both shrink to three
-# quarters.
+# Line 4 with rewards 1, 0, 0, 0: the right answer is 1 above the mean of the others, and 3/4 above
+# the mean of all. **Your own reward in the mean shortens the push and does not turn it.**
 #
-# Line 3 is a method of its own, **RLOO** (leave one out). The last line is **GRPO**, with
+# Line 3 is a method of its own, **RLOO** (leave one out). Line 6 is **GRPO**, with
 # $\sigma_R^2=\frac1G\sum_j(R_j-\bar R)^2$. In general it is no longer the gradient of $J$.
 
 # %% [markdown]
 # ## What does dividing do?
 #
 # GRPO's advantage is $A_i=(R_i-\bar R)/\sigma_R$. If a share $p$ of the group is right, then
-# $\bar R=p$ and $\sigma_R=\sqrt{p(1-p)}$. So a right answer gets $(1-p)/\sigma_R=\sqrt{(1-p)/p}$,
-# and a wrong one $-\sqrt{p/(1-p)}$. With eight of sixteen right all advantages are +1 or −1. And
-# with one?
+# $\bar R=p$ and $\sigma_R=\sqrt{p(1-p)}$. A right answer gets $\sqrt{(1-p)/p}$, a wrong one
+# $-\sqrt{p/(1-p)}$. With eight of sixteen right that is +1 and −1. And with one?
 
 # %%
 def zscore(R):
@@ -280,9 +266,9 @@ pictures.advantages_by_rate()
 
 # %% [markdown]
 # The size of the reward has dropped out. So a learning rate that suits one grader suits another
-# that pays a tenth. (Adam hides a factor that all prompts share. The std also removes one that
-# differs from prompt to prompt.) Does that have a price? In the explorer one answer is yours, and
-# you choose its reward. The others earn 1 (right, blue) or 0 (wrong, orange).
+# that pays a tenth. (Adam hides a factor that all prompts share, the std also one that differs
+# between prompts.) What is the price? In the explorer one answer is yours, and you choose its
+# reward. The others earn 1 (right, blue) or 0 (wrong, orange).
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -303,16 +289,15 @@ task("grpo.t1", one_group.one_group_explorer(),
 #    Divided that is −2.65, what a complete failure would get.
 # </details>
 #
-# **Idea 2. Dividing is a choice. In a group with two different rewards it keeps how many earned
-# each, and forgets how far apart they are.** Page 09 asks what that does from prompt to prompt.
+# **Dividing is a choice. In a group with two different rewards it keeps how many earned each, and
+# forgets how far apart they are.**
 
 # %% [markdown]
-# ## Groups that say nothing
+# ## When does a group teach?
 #
-# What if all rewards of a group are equal? Then every advantage is 0: the group is **silent**. You
-# have seen the good side, no noise. The bad side is that it costs $G$ answers and teaches nothing.
-# If a prompt is answered right with chance $p$, a group teaches with chance $1-p^G-(1-p)^G$, one
-# minus all right minus all wrong:
+# If all rewards of a group are equal, every advantage is 0: the group is **silent**. It adds no
+# noise, but it costs $G$ answers and teaches nothing. At a chance $p$ to be right, a group teaches
+# with chance $1-p^G-(1-p)^G$:
 
 # %% jupyter={"source_hidden": true}
 # the share of groups that teach
@@ -341,11 +326,11 @@ heard = {G: 128 * p * (1 - p**(G - 1)) for G in (8, 64)}
 reveal("grpo.4", "equally many: both draw 128 answers",
        f"In both it is {heard[8]:.2f}. A right answer gets 0 only if its "
        "whole group is right, and at one in fifty that hardly happens. Of "
-       f"the groups of 8 {100 * teach[8]:.0f} % teach, of the groups of 64 "
-       f"{100 * teach[64]:.0f} %, but there are eight times fewer of "
-       "those. **A larger group finds no more right answers. It puts more "
-       "wrong ones beside each.** After the division a lone right answer "
-       f"is louder there: {63 ** 0.5:.2f} against {7 ** 0.5:.2f}.",
+       f"the groups of 8 {100 * teach[8]:.0f} % teach, of those of 64 "
+       f"{100 * teach[64]:.0f} %, but there are eight times fewer of them. "
+       "**For the same answers a larger group finds no more right ones. It "
+       "puts more wrong ones beside each.** Divided, a lone right answer "
+       f"then gets {63 ** 0.5:.2f} in place of {7 ** 0.5:.2f}.",
        instead={
            "2 of 64: a far larger share of them teaches":
            "The share is larger, but the number of groups is far "
@@ -355,26 +340,25 @@ reveal("grpo.4", "equally many: both draw 128 answers",
        })
 
 # %% [markdown]
-# **Idea 3. A group of equal rewards is silent.** (A KL term, if there is one, still pulls.) Fewest
-# groups are silent where $p$ is near one half. When training makes prompts easy, more of
-# them fall silent; page 11 draws others in their place.
+# **A group of equal rewards is silent.** (A KL term still pulls.) When training makes prompts easy,
+# more groups fall silent; page 11 draws others in their place.
 
 # %% [markdown]
-# ## The whole loss
+# ## What is optimised in the end?
 #
-# What is optimised in the end? GRPO puts $A_i$ into PPO's clip (06), the same for every token of
-# answer $i$. It subtracts $k_3$, the KL to the reference per token (05). It averages each answer
-# over its own $T_i$ tokens, and then over the answers:
+# GRPO puts $A_i$ into PPO's clip (06), the same for every token of answer $i$. It subtracts $k_3$,
+# the KL to the reference per token (05). It averages each answer over its own $T_i$ tokens, and
+# then over the answers:
 #
 # $$L=-\frac1G\sum_i\frac1{T_i}\sum_t\Big[\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big)-\beta\,k_{3,i,t}\Big]$$
 #
 # Only $-\bar R$ was derived. The rest are choices:
 #
 # * $\sigma_R$: one learning rate for graders of any scale.
-# * $1/T_i$: a long answer counts like a short one (the price: page 09).
+# * $1/T_i$: a long answer counts like a short one (the price: 09).
 # * The clip: several steps on one batch (06).
-# * $k_3$ in the loss, not in the reward: in the reward, $\sigma_R$ would rescale it. In a group
-#   that is all right, small differences in KL would become advantages of size one, whatever β is.
+# * $k_3$ in the loss: in the reward, $\sigma_R$ would rescale it. In an all-right group, small KL
+#   differences would become advantages of size one, whatever β is.
 
 # %%
 def grpo_loss(logp, old_logp, ref_logp, mask, R, epsilon=0.2, beta=0.04):
@@ -395,8 +379,7 @@ mine = grpo_loss(batch.logprobs, batch.old_logprobs, batch.ref_logprobs,
 print(f"mine {mine:.6f}, rlnb's {ZOO['grpo'](batch).loss:.6f}")
 
 # %% [markdown]
-# Start training. It is the first step on a fresh batch, so all ratios are 1. Set $\beta=0$ and look
-# at the first line of the log.
+# Now train: the first step on a fresh batch, so all ratios are 1. Set $\beta=0$.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -404,7 +387,7 @@ predict("grpo.5", "Two right and two wrong answers of different lengths: "
         "what are the value of the loss and its gradient?",
         ["0, and the gradient is 0",
          "−1, and the gradient is not 0",
-         "it depends on how long the answers are",
+         "set by the lengths, and the gradient is not 0",
          "0, and the gradient is not 0"])
 
 # %%
@@ -419,23 +402,23 @@ reveal("grpo.5", "0, and the gradient is not 0",
        f"The value is {abs(first.item()):.4f}, the norm of the gradient "
        f"{slope.norm():.4f}. Averaged over its own tokens, each answer "
        "contributes its advantage, and a group's advantages sum to 0. So "
-       "the value says nothing about progress. Log the mean reward, the "
-       "share of silent groups and the gradient's norm.\n\n**A trap:** is "
-       "the value still exactly 0 at the *second* step on that batch? Then "
-       "see whether `old_logp` is computed anew before every step. If so, "
-       "all ratios stay 1 and the clip never acts.",
+       "watch the mean reward, the share of silent groups and the "
+       "gradient's norm instead.\n\n**A trap:** is the value still exactly "
+       "0 at the *second* step on that batch? Then see whether `old_logp` "
+       "is computed anew at every step. If so, the ratios stay 1 and the "
+       "clip never acts.",
        instead={
            "−1, and the gradient is not 0":
            "Right and wrong answers stand in it with opposite signs.",
            "0, and the gradient is 0":
            "Advantages that sum to 0 still push single answers up and "
            "down.",
-           "it depends on how long the answers are":
+           "set by the lengths, and the gradient is not 0":
            "Each answer is averaged over its own length first.",
        })
 
 # %% [markdown]
-# <details><summary>One level deeper: the loop, which std, which libraries</summary>
+# <details><summary>One level deeper: the loop</summary>
 #
 # ```python
 # for prompt in data:                                  # one group a step
@@ -447,22 +430,17 @@ reveal("grpo.5", "0, and the gradient is not 0",
 #         loss = grpo_loss(logp_of(policy, answers), old_logp, ref_logp, mask, R)
 #         step(loss)
 # ```
+# </details>
 #
-# * The paper says "std". TRL and verl take Bessel's, over $G-1$: all advantages are smaller by
-#   $\sqrt{(G-1)/G}$, one constant. TRL adds 1e-4 to it, verl 1e-6.
-# * TRL calls the divisions `scale_rewards="group"` and `loss_type="grpo"`, verl
-#   `norm_adv_by_std_in_grpo` and `seq-mean-token-mean`. TRL's default for the latter is no longer
-#   "grpo" (pages 10 and 11), and its $\beta$ is 0.
-# * TRL uses a batch for one optimizer step by default, and so did DeepSeekMath
-#   ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2): then all ratios are 1 and
-#   the clip never acts.
-# * With several prompts a step, `zscore` needs one row per prompt. Given one long row it takes the
-#   mean over all prompts, without an error: exercise 2.
-# * Never leave one out in the std as well: of 1, 0, 0, 0 the others have std 0, and the advantage
-#   is one over the small number.
-# * "GRPO" alone means one reward for the whole answer. The paper's other form, process supervision,
-#   grades steps inside it; a token's advantage is then the sum of the group-normalised rewards of
-#   the steps from there on.
+# <details><summary>One level deeper: what papers and libraries do</summary>
+#
+# * The paper says "std". In TRL and verl it has $G-1$ under the root: all advantages shrink by
+#   $\sqrt{(G-1)/G}$.
+# * TRL's default loss is no longer "grpo" (pages 10 and 11), and its β is 0.
+# * TRL uses a batch for one step by default, and so did DeepSeekMath (section 4.2): the clip
+#   then never acts.
+# * "GRPO" alone means one reward for the whole answer. In the paper's other form, process
+#   supervision, a token gets the sum of the normalised rewards of the steps from there on.
 # </details>
 
 # %% [markdown]
@@ -474,11 +452,10 @@ reveal("grpo.5", "0, and the gradient is not 0",
 # | sentence | write G answers to one prompt; their mean is the baseline, their std the scale; the rest is PPO without a critic |
 # | formula | $A_i=(R_i-\bar R)/\sigma_R$ · right $\sqrt{(1-p)/p}$, wrong $-\sqrt{p/(1-p)}$ |
 # | why the prompt's own mean | $\mathbb E[(R-b)^2]=p(1-p)+(b-p)^2$: a misfit is noise |
-# | silent | groups all right or all wrong; and PPO's clipped tokens |
-# | picture | the share of groups that teach: an arch, 0 at both ends |
-# | numbers | own reward in the mean: times (G − 1)/G · one right of sixteen: 3.87 · loss at the start, β = 0: 0 |
-# | derived | minus the mean |
-# | choices | $/\sigma_R$, $1/T_i$, clip, $k_3$ in the loss |
+# | own reward in the mean | times $(G-1)/G$, no turn |
+# | silent groups | all right or all wrong |
+# | numbers | one right of sixteen: 3.87 · first loss, β = 0: 0 |
+# | derived, chosen | minus the mean · $/\sigma_R$, $1/T_i$, clip, $k_3$ in the loss |
 
 # %%
 print("PPO -> GRPO\n" + str(difference(ZOO["ppo"], ZOO["grpo"])))
@@ -487,12 +464,12 @@ score("grpo.1", "grpo.2", "grpo.4", "grpo.5")
 # %% [markdown]
 # ## Second sitting: how large a group?
 #
-# A step can afford $N$ answers, and larger groups find no more right ones. What else do they
-# change? The step sees fewer prompts, and each baseline is a mean of more answers.
+# A step can afford $N$ answers. Larger groups find no more right ones. What else do they change?
+# The step sees fewer prompts, and each baseline is a mean of more answers.
 #
-# We measured the noise of a step: how far, in mean square, it lies from the mean gradient. The
-# model is a small transformer (0.3 million weights, sums with a verifier, before any training with
-# rewards). The baseline is the mean of the others, and nothing is divided.
+# We measured the noise of a step: its mean squared distance from the mean gradient. The model is a
+# small transformer (0.3 million weights, sums with a verifier, before any training with rewards).
+# The baseline is the mean of the others, and nothing is divided.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -521,9 +498,9 @@ reveal("grpo.6", "4",
        })
 
 # %% [markdown]
-# Why so small? Let $\tau^2$ be how far, in mean square, the gradients of single prompts lie from
-# their mean. Let the noise of one answer be $v$ if its baseline is the exact mean reward, and $v+c$
-# if its baseline is one other answer.
+# Why so small? Let $\tau^2$ be the mean squared distance of a single prompt's gradient from the
+# mean over prompts. Within a prompt, let the noise per answer be $v$ with the exact mean reward as
+# the baseline, and $v+c$ in groups of two.
 #
 # $$\begin{aligned}
 # N\,\mathrm{Var}&=G\cdot\mathrm{Var}(\text{one group's gradient})&&N/G\text{ prompts, drawn independently}\\
@@ -561,8 +538,8 @@ task("grpo.t2", group_size.group_size_explorer(),
 # from 6 to 14 the noise is within 3 % of the least.
 # </details>
 #
-# **A group pays until its baseline is good enough. After that, more prompts pay better.** Where
-# this stops:
+# **In this count a larger group pays until its baseline is good enough. After that, more prompts
+# pay better.** Where this stops:
 #
 # * Less noise need not train better (03). In the toy on the
 #   [statements page](statements/08_grpo.ipynb), with a grader that errs, G = 4 to 32 ended level,
@@ -641,16 +618,16 @@ check.grpo_loss(my_grpo_loss)
 # <details><summary><b>How does GRPO drop the critic, and what does it cost?</b></summary>
 #
 # It takes the mean reward of G answers to the same prompt as the baseline. So no second network is
-# trained: 20 bytes a parameter in place of 36. The price: G answers per prompt, one advantage for
-# all tokens of an answer, prompts that can be asked G times, and no signal from groups all right or
-# all wrong. With rewards on the way a critic can pay.
+# trained, which saves 16 bytes a parameter. The price: prompts must be asked G times, all tokens of
+# an answer share one advantage, and groups all right or all wrong give no signal. With rewards on
+# the way a critic can pay.
 # </details>
 # <details><summary><b>My verifier pays 0 or 1. Why subtract anything?</b></summary>
 #
-# For the mean reward you may not have to: in this page's toy and in a recorded small transformer
-# ([statements](statements/08_grpo.ipynb)) no baseline does at least as well. But then right answers
-# get a full push on solved prompts too. In the toy that noise leaves 1 of 13 right answers; with
-# the group's mean 7 stay. A prompt with one right answer has no such variety to lose.
+# For the mean reward you may not have to: in this page's toy and in a small transformer
+# ([statements](statements/08_grpo.ipynb)) no baseline does at least as well. But then solved
+# prompts are pushed at full strength too. In the toy that noise leaves 1 of 13 right answers; with
+# the group's mean 7 stay. With one right answer per prompt there is no variety to lose.
 # </details>
 # <details><summary><b>What does dividing by the std do?</b></summary>
 #
@@ -676,16 +653,16 @@ check.grpo_loss(my_grpo_loss)
 # <details><summary><b>My loss is 0 from the first step. Is it broken?</b></summary>
 #
 # No, if β is 0 and each answer is averaged over its own length. On a fresh batch every ratio is 1
-# and the advantages of a group sum to zero; the gradient need not be zero. Be alarmed by a gradient
-# norm of 0 (all groups silent, or everything masked), or by a value that stays exactly 0 at later
-# steps on one batch (is old_logp recomputed?).
+# and a group's advantages sum to 0; the gradient need not be 0. Be alarmed by a gradient norm of 0
+# (all silent, or all masked), or by a value that stays exactly 0 at later steps on one batch
+# (is old_logp recomputed?).
 # </details>
 # <details><summary><b>Which group size?</b></summary>
 #
 # Large enough for a usable baseline, small enough for many prompts. At N answers a step the
-# variance is (Gτ² + v + c/(G−1))/N, least at G = 1 + √c/τ: about 4 in this page's toy, 4 to 5 in a
-# small transformer. Larger groups find no more right answers of a hard prompt. Your c/τ² may
-# differ: watch the share of silent groups, and tune the rate with G.
+# variance is (Gτ² + v + c/(G−1))/N, least at G = 1 + √c/τ: 4 to 5 in a small transformer. Larger
+# groups find no more right answers. Your c/τ² may differ: watch the share of silent groups, and
+# tune the rate with G.
 # </details>
 #
 # The sentences that one hears about GRPO, true or not: [statements 08](statements/08_grpo.ipynb).
