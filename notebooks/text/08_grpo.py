@@ -119,7 +119,7 @@ for name, rule in rules.items():
 # With rewards 1 and 2, no baseline falls behind: a constant in all rewards adds noise (03). But a
 # verifier pays 0 and 1, and there no baseline ends highest. So why subtract anything?
 #
-# Look at the easiest prompt. Seventeen of its twenty answers are right. Thirteen of these have a
+# Look at the easiest prompt. Seventeen of its twenty answers are right, thirteen of them with a
 # chance above 1 % at the start.
 
 # %% jupyter={"source_hidden": true}
@@ -186,9 +186,9 @@ assert sunk["mean of the group"] == 0
 reveal("grpo.2", "on the hardest: wrong answers are pushed down hard",
        "Noise again. The other prompts are learned fast: after one step "
        f"the batch's mean is {level:.1f}. Four wrong answers to the "
-       f"hardest prompt then get −{level:.1f} each. Most of what they lose goes to "
-       "the commonest answer not drawn, nearly always a wrong one. The "
-       "right ones shrink: after five steps they are below 0.01 in "
+       f"hardest prompt then get −{level:.1f} each. Most of what they lose "
+       "goes to the commonest answer not drawn, nearly always a wrong one. "
+       "The right ones shrink: after five steps they are below 0.01 in "
        f"{100 * sunk['mean of the batch']:.0f} % of the runs. With the "
        "group's mean four wrong answers get no push. **The prompt waits "
        "for its first right answer.**",
@@ -304,8 +304,8 @@ task("grpo.t1", one_group.one_group_explorer(),
 pictures.mixed_groups()
 
 # %% [markdown]
-# At the left edge a larger group teaches far more often. So take a hard prompt, right once in
-# fifty, and spend 128 answers on it.
+# At the left edge a larger group teaches far more often. Spend 128 answers on a prompt that is
+# right once in fifty.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -325,7 +325,7 @@ heard = {G: 128 * p * (1 - p**(G - 1)) for G in (8, 64)}
 # the answer
 reveal("grpo.4", "equally many: both draw 128 answers",
        f"In both it is {heard[8]:.2f}. A right answer gets 0 only if its "
-       "whole group is right, and at one in fifty that hardly happens. Of "
+       "whole group is right, which hardly happens here. Of "
        f"the groups of 8 {100 * teach[8]:.0f} % teach, of those of 64 "
        f"{100 * teach[64]:.0f} %, but there are eight times fewer of them. "
        "**For the same answers a larger group finds no more right ones. It "
