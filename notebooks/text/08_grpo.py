@@ -160,7 +160,7 @@ reveal("grpo.1", "about 1",
 
 # %% [markdown]
 # So without a baseline the toy loses no reward. It loses the variety of its right answers. Now the
-# two means. On the same 64 rewards the batch's mean ended lower.
+# two means: the batch's mean ended lower.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -267,8 +267,8 @@ pictures.advantages_by_rate()
 # %% [markdown]
 # The size of the reward has dropped out. So a learning rate that suits one grader suits another
 # that pays a tenth. (Adam hides a factor that all prompts share, the std also one that differs
-# between prompts.) What is the price? In the explorer one answer is yours, and you choose its
-# reward. The others earn 1 (right, blue) or 0 (wrong, orange).
+# between prompts.) What is the price? In the explorer you set the reward
+# of one answer. The others earn 1 (right, blue) or 0 (wrong, orange).
 
 # %% jupyter={"source_hidden": true}
 # the explorer

@@ -92,7 +92,7 @@ def said(advantage: float) -> str:
 
 
 def readout(data) -> str:
-    start = f"G = {data['size']}, yours earns {data['mine']:g}, {data['right']} others are right"
+    start = f"G = {data['size']}, yours earns {data['mine']:g}, others right {data['right']}"
     if data["std"] == 0:
         return f"{start}: all rewards are equal, every advantage is 0. A silent group."
     return f"{start}: mean {data['mean']:.3f}, std {data['std']:.3f}."
