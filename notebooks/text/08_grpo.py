@@ -241,7 +241,7 @@ for name, x, b in (("easiest prompt, b = 0", easy, 0.0),
 # Line 4 with rewards 1, 0, 0, 0: the right answer is 1 above the mean of the others, and 3/4 above
 # the mean of all. **Your own reward in the mean shortens the push and does not turn it.**
 #
-# Line 3 is a method of its own, **RLOO** (leave one out). Line 6 is **GRPO**, with
+# Line 3 is its own method, **RLOO** (leave one out). Line 6 is **GRPO**, with
 # $\sigma_R^2=\frac1G\sum_j(R_j-\bar R)^2$. In general it is no longer the gradient of $J$.
 
 # %% [markdown]

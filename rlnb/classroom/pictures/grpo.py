@@ -188,7 +188,8 @@ def prompt_by_prompt(start: Tensor, ends: Mapping[str, Tensor]) -> Picture:
         alt=f"Chance to be right on each of {len(start)} prompts. On the hardest, before "
         f"{start[order[0]]:.2f}, after: {said}.",
         caption="Learning rate 16. The batch's mean fails on the hardest prompt alone. With 16 "
-        "times the answers, and so less noise, it succeeds there too (green). Bars: two standard errors.",
+        "times the answers, and so less noise, it succeeds there too (green). Bars: two standard "
+        "errors.",
     )
 
 
