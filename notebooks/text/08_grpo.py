@@ -9,12 +9,13 @@
 # %% [markdown]
 # # 08 · GRPO: what if the group is the baseline?
 #
-# **After this page** you can replace the critic by a group of answers, write GRPO's whole loss from
-# memory, and say which of its pieces is derived and which are choices.
+# **After this page** you can write GRPO's loss from memory, and say which of its pieces are derived
+# and which are choices.
 #
-# 38 minutes · exercises 36 more · after 03 (baselines), 05 (KL), 06 (PPO), 07 (critic) ·
-# DeepSeekMath, Shao et al. 2024, [arXiv 2402.03300](https://arxiv.org/abs/2402.03300);
-# leave-one-out: Ahmadian et al. 2024, [arXiv 2402.14740](https://arxiv.org/abs/2402.14740)
+# 37 minutes, then 11 in a second sitting · exercises 36 more · after 03 (baselines), 05 (KL), 06
+# (PPO), 07 (critic) · DeepSeekMath, Shao et al. 2024,
+# [arXiv 2402.03300](https://arxiv.org/abs/2402.03300); leave-one-out: Ahmadian et al. 2024,
+# [arXiv 2402.14740](https://arxiv.org/abs/2402.14740)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -26,33 +27,39 @@
 # imports, folded
 import torch
 from rlnb import ZOO, check
-from rlnb.classroom.explorers import mixed_groups, one_group
+from rlnb.classroom.explorers import group_size, one_group
 from rlnb.classroom.lesson import predict, reveal, score, task
-from rlnb.classroom.pictures import grpo as pictures, pipeline, token_grid
+from rlnb.classroom.pictures import grpo as pictures
 from rlnb.objective import difference
 from rlnb.toys import running_group
+from rlnb.training.studies import group_noise
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# the toy, folded: the prompts, and sweep(rule)
+# the toy, folded: the prompts
 P, K = 16, 20                              # prompts, possible answers
 right = (torch.arange(K) < torch.arange(2, 18)[:, None]).double()
 start = torch.randn(P, K, generator=torch.Generator().manual_seed(1))
-before = (start.softmax(1) * right).sum(1)               # (P,)
-hard = before.argmin()                                   # the hardest
 rates = (1, 2, 4, 8, 16)
 
-def sweep(rule, low=0.0):
-    """Mean chance over the prompts at the end, (rates, runs)."""
-    return torch.stack([train(rule, rate, low).mean(1) for rate in rates])
+def share(pi):
+    """The chance to be right, (..., P)."""
+    return (pi * right).sum(-1)
+
+before = share(start.softmax(1))
+easy, hard = before.argmax(), before.argmin()
+
+def kept(pi):
+    """The easiest prompt's right answers with a chance above 1 %."""
+    return ((pi * right)[..., easy, :] > 0.01).double().sum(-1)
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy, folded: train(rule, rate)
 def train(rule, rate, low=0.0, n=200, G=4, steps=40):
-    """One group of G answers to each of the 16 prompts, 40 times.
+    """One group of G answers to each of the 16 prompts, in every step.
 
-    Wrong earns low, right earns low + 1. Returns the chance to be right
-    on each prompt at the end, (n runs, P).
+    Wrong earns low, right earns low + 1. Returns the policy at the end,
+    (n runs, P, K).
     """
     dice = torch.Generator().manual_seed(0)
     z, good = start.repeat(n, 1, 1), right.expand(n, P, K)
@@ -63,140 +70,164 @@ def train(rule, rate, low=0.0, n=200, G=4, steps=40):
         A = rule(low + good.gather(2, y))
         push = torch.zeros_like(pi).scatter_add(2, y, A)
         z += rate / G * (push - A.sum(2, keepdim=True) * pi)
-    return (z.softmax(2) * right).sum(2)
+    return z.softmax(2)
+
+def exactly(rate, steps=40):
+    """The same with the mean push of all answers: no draws, no noise."""
+    z = start.clone()
+    for _ in range(steps):
+        pi = z.softmax(1)
+        z += rate * pi * (right - share(pi)[:, None])
+    return z.softmax(1)
 
 # %% [markdown]
-# ## Ask the prompt, not a critic
+# ## Must the answers belong to one prompt?
 #
-# PPO trains a second network, the critic, only to know what reward to expect from a prompt. GRPO
-# throws that network away. It writes $G$ answers to the same prompt and compares them. PPO's four
-# models took 36 bytes per parameter (07). GRPO with a program as its grader needs 18.
-
-# %% jupyter={"source_hidden": true}
-# the pipeline
-pipeline.pipeline("answers", "advantages", caption=(
-    "Two boxes make the method: G answers instead of one, and advantages "
-    "from comparing them. The loss changes in two details, below."))
-
-# %% [markdown]
-# Must it be the mean of the *same* prompt? We test three rules on a toy. **The toy:** sixteen
-# prompts from hard to easy have twenty possible answers each. A step draws four answers to every
-# prompt, 64 in all, a right answer earns 1, a wrong one 0, and a run is 40 steps at learning rate
-# 16.
+# PPO trains a second network, the critic, to say which reward to expect. GRPO asks the policy: it
+# writes $G$ answers to one prompt, a **group**, and compares their rewards.
+#
+# Why *one* prompt? We try three rules on a toy. Sixteen prompts have twenty possible answers each,
+# and the policy is a table of logits. A step draws four answers to every prompt, 64 in all. A right
+# answer earns 1, a wrong one 0. A run is 40 steps at learning rate 16.
 
 # %%
 def no_baseline(R):                        # R: rewards (runs, 16, 4)
     return R
 
-def batch_mean(R):                         # the mean of all 64
+def batch_mean(R):                         # minus the mean of all 64
     return R - R.mean((1, 2), keepdim=True)
 
-def group_mean(R):                         # the mean of the prompt's own 4
+def group_mean(R):                         # minus the prompt's own mean
     return R - R.mean(-1, keepdim=True)
 
+# %% jupyter={"source_hidden": true}
+# 200 runs with each rule at five learning rates; printed: rate 16
 rules = {"no baseline": no_baseline, "mean of the batch": batch_mean,
          "mean of the group": group_mean}
-zero_one = {name: sweep(rule) for name, rule in rules.items()}
-print(f"chance to be right, at the start: {before.mean():.2f}")
-for name, runs in zero_one.items():
-    print(f"at the end, {name}: {runs[-1].mean():.3f}")
+ends = {name: [train(rule, rate) for rate in rates]
+        for name, rule in rules.items()}
+print(f"chance to be right at the start {before.mean():.3f}")
+print("after 40 steps, rewards 0 and 1")
+for name, runs in ends.items():
+    print(f"    {name:27s} {share(runs[-1]).mean():.3f}")
+print("after 40 steps, rewards 1 and 2")
+for name, rule in rules.items():
+    paid = train(rule, 16, low=1.0)
+    print(f"    {name:27s} {share(paid).mean():.3f}")
 
 # %% [markdown]
-# With rewards 0 and 1 no baseline seems to be needed. Now another grader pays 1 for a wrong answer
-# and 2 for a right one. Everything else stays the same.
+# With rewards 1 and 2, no baseline falls behind: a constant in all rewards adds noise (03). But a
+# verifier pays 0 and 1, and there no baseline ends highest. So why subtract anything?
+#
+# Look at the easiest prompt. Seventeen of its twenty answers are right, thirteen of them with a
+# chance above 1 % at the start.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("grpo.1", "Rewards 1 and 2, no baseline, learning rate 16: where "
-        "does the chance to be right end?",
-        ["about 1.0: a constant drops out",
-         "about 0.95: one point costs a little",
-         "about 0.8: one point costs much",
-         "about 0.54: it learns nothing"])
+predict("grpo.1", "Rewards 0 and 1, no baseline: how many of the easiest "
+        "prompt's right answers have a chance above 1 % after 40 steps?",
+        ["about 1", "about 4", "about 8", "about 11"])
 
-# %%
-one_two = {name: sweep(rule, low=1.0) for name, rule in rules.items()}
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+none, own = (kept(ends[name][-1]).mean().item()
+             for name in ("no baseline", "mean of the group"))
+measured = ({k: [share(pi).mean(1) for pi in v] for k, v in ends.items()},
+            {k: [kept(pi) for pi in runs] for k, runs in ends.items()})
+at_start = (before.mean().item(), kept(start.softmax(1)).item())
+noiseless = [kept(exactly(rate)).item() for rate in rates]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-lost = one_two["no baseline"]
-reveal("grpo.1", "about 0.8: one point costs much",
-       f"It ends at {lost[-1].mean():.2f}. A constant drops out of the "
-       "*expected* gradient (03), but every single step now also pushes "
-       "wrong answers up. With 0 and 1 the zero stands just where it does "
-       "no harm: a wrong answer gets no push. A reward model has no such "
-       "zero. **A baseline makes training independent of the zero.**",
-       pictures.rate_sweep(rates, {"rewards 0 and 1": zero_one,
-                                   "rewards 1 and 2": one_two},
-           before.mean().item(), (
-           "From rate 4 on, adding 1 to every reward ruins training "
-           "without a baseline. Neither mean notices it. 200 runs.")),
+reveal("grpo.1", "about 1",
+       f"{none:.2f}, the mean of 200 runs. Say all four draws are right: "
+       "A three times, B once. All earn 1, so A rises most, and the next "
+       "step draws A more often. In the mean over all draws such a push is "
+       "0 (03). In four draws it is not, and an answer that has become "
+       "rare is hardly drawn again. **With the group's mean, four right "
+       f"answers get four zeros:** {own:.1f} stay.",
+       pictures.two_measures(rates, *measured, noiseless, at_start, (
+           "After 40 steps, rewards 0 and 1, mean of 200 runs. Right: how "
+           "many answers noise has cost. Grey: the mean push over all "
+           "draws, so no noise. Left, at small rates: the group's mean is "
+           "behind; its mean push is 3/4 as long (next section).")),
        instead={
-           "about 1.0: a constant drops out":
-           "It drops out of the mean of all steps. A run takes single "
-           "steps.",
-           "about 0.95: one point costs a little":
-           "The best of five learning rates gets there. At 16 the noise "
-           "costs more.",
-           "about 0.54: it learns nothing":
-           "On average the push is still the true gradient, so it learns.",
+           "about 4": "Fewer. 40 steps are enough for one to take all.",
+           "about 8": "Close to what the group's mean keeps.",
+           "about 11":
+           "The mean push alone leaves 11. But a step has four draws.",
        })
 
 # %% [markdown]
-# Now compare the two means. They use the same 64 rewards, and still the mean of the batch ended
-# lower in the list above. Why?
+# So without a baseline the toy loses no reward. It loses the variety of its right answers. Now the
+# two means: the batch's mean ended lower.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("grpo.2", "At learning rate 16, on which of the sixteen prompts "
-        "does the batch's mean lose against the mean of the group?",
+predict("grpo.2", "Rate 16: on which of the sixteen prompts does the "
+        "batch's mean end with a lower chance to be right?",
         ["on all, a little: one number fits none of them",
-         "on the easiest: right answers are hardly pushed up",
+         "on the hardest: wrong answers are pushed down hard",
          "on both ends: there the number is furthest off",
-         "on the hardest: wrong answers are pushed down hard"])
+         "on the easiest: right answers are hardly pushed up"])
 
-# %%
-ends = {"mean of the batch": train(batch_mean, 16),
-        "mean of the group": train(group_mean, 16),
-        "batch, 16 × the answers": train(batch_mean, 16, n=50, G=64)}
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+means = {"mean of the batch": ends["mean of the batch"][-1],
+         "mean of the group": ends["mean of the group"][-1],
+         "batch, 16 × the answers": train(batch_mean, 16, n=50, G=64)}
+sunk = {name: (share(train(rules[name], 16, steps=5))[:, hard] < 0.01)
+        .double().mean().item() for name in list(means)[:2]}
+level = share(train(batch_mean, 16, steps=1)).mean().item()
+assert sunk["mean of the group"] == 0
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-stuck = (ends["mean of the batch"][:, hard] < 0.01).double().mean()
 reveal("grpo.2", "on the hardest: wrong answers are pushed down hard",
-       "Nearly all answers there are wrong, and each is pushed down by "
-       "half a point or more. What the pushed answer loses goes mostly to "
-       "the *commonest* one, which is wrong too. A rare right answer can "
-       "even lose: say the common one has 0.60, the right one 0.04. A step "
-       "pushes down another wrong answer. The common one grows to 0.68, "
-       "and the right one shrinks to 0.03. Repeat that, and in "
-       f"{100 * stuck:.0f} of 100 runs the right answers are gone. (It is "
-       "noise. With sixteen times as many answers the same mean succeeds, "
-       "green.)",
-       pictures.prompt_by_prompt(before, ends),
+       "Noise again. The other prompts are learned fast: after one step "
+       f"the batch's mean is {level:.1f}. Four wrong answers to the "
+       f"hardest prompt then get −{level:.1f} each. Most of what they lose "
+       "goes to the commonest answer not drawn, nearly always a wrong one. "
+       "The right ones shrink: after five steps they are below 0.01 in "
+       f"{100 * sunk['mean of the batch']:.0f} % of the runs. With the "
+       "group's mean four wrong answers get no push. **The prompt waits "
+       "for its first right answer.**",
+       pictures.prompt_by_prompt(before, {name: share(pi)
+                                          for name, pi in means.items()}),
        instead={
            "on all, a little: one number fits none of them":
-           "It fits none of them. But on fifteen of them this is harmless "
-           "here.",
+           "It fits none of them. But on fifteen of them the chance still "
+           "ends near 1.",
            "on the easiest: right answers are hardly pushed up":
            "They are hardly pushed, and hardly need it.",
            "on both ends: there the number is furthest off":
-           "It is furthest off at both. On the easy end nearly every "
-           "answer is right already.",
+           "It is far off at both. On the easy end nearly every answer is "
+           "right already.",
        })
 
 # %% [markdown]
-# **Idea 1. Do not ask "was it good?" but "was it good for this prompt?"** A critic learns what the
-# prompt usually earns. A group measures it, with no second network.
+# Both failures are noise: what a baseline that does not fit adds to a push is 0 in the mean, but
+# not in a step. How much does it add? With rewards 0 and 1, a chance $p$ to be right and a baseline
+# $b$, the mean squared advantage is $\mathbb E[(R-b)^2]=p(1-p)+(b-p)^2$:
+
+# %% jupyter={"source_hidden": true}
+# the two terms, for two wrong baselines
+for name, x, b in (("easiest prompt, b = 0", easy, 0.0),
+                   ("hardest prompt, b = 0.8", hard, 0.8)):
+    p = before[x].item()
+    print(f"{name:24s} {p * (1 - p):.2f} + {(b - p) ** 2:.2f}")
+
+# %% [markdown]
+# The second term is the misfit. **The baseline that fits a prompt is what this prompt usually
+# earns.** A critic learns that number, a group measures it. (It makes the advantages smallest. For
+# the least noise in the gradient, answers get weights: 03.)
 
 # %% [markdown]
 # ## Is that allowed?
 #
-# A baseline must not depend on the answer itself. The group's mean breaks this rule: it contains
-# the answer's own reward. So first take the mean of the *others*, which is legal.
-#
-# $G$ answers $y_1,\dots,y_G$ to one prompt are drawn independently. $R_i$ is the reward of $y_i$,
-# and $\bar R$ is the mean of all $G$ rewards.
+# A baseline must not depend on the answer itself, and the group's mean contains the answer's own
+# reward. So first take the mean of the *others*. The $G$ answers $y_i$ to a prompt are drawn
+# independently, $R_i$ is the reward of $y_i$, and $\bar R$ is the mean of all $G$ rewards.
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E\big[R_i\,\nabla\log\pi(y_i)\big]&&\text{1 · log-derivative (02)}\\
@@ -207,107 +238,74 @@ reveal("grpo.2", "on the hardest: wrong answers are pushed down hard",
 # &\;\to\;\mathbb E\Big[\dfrac{R_i-\bar R}{\sigma_R}\,\nabla\log\pi(y_i)\Big]&&\textbf{6 · a choice: divide by the group's std }\sigma_R
 # \end{aligned}$$
 #
-# Try line 4 with rewards 1, 0, 0, 0. The right answer is 1 above the mean of the others and 3/4
-# above the mean of all. A wrong one is 1/3 below the others and 1/4 below all. Both shrink to three
-# quarters, so only the length of the push changes.
+# Line 4 with rewards 1, 0, 0, 0: the right answer is 1 above the mean of the others, and 3/4 above
+# the mean of all. **Your own reward in the mean shortens the push and does not turn it.**
 #
-# Line 3 is a method of its own, **RLOO** (leave one out). The last line is **GRPO**. It is no
-# longer the gradient of $J$:
-#
-# $$A_i=\frac{R_i-\bar R}{\sigma_R},\qquad\sigma_R=\sqrt{\tfrac1G\textstyle\sum_j(R_j-\bar R)^2}$$
+# Line 3 is its own method, **RLOO** (leave one out). Line 6 is **GRPO**, with
+# $\sigma_R^2=\frac1G\sum_j(R_j-\bar R)^2$. In general it is no longer the gradient of $J$.
 
 # %% [markdown]
 # ## What does dividing do?
 #
-# Take groups of sixteen answers. If eight are right, every advantage is $+1$ or $-1$. Now a single
-# one is right.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("grpo.3", "What advantage does the single right answer get?",
-        ["1", "a little under 2", "a little under 4", "15"])
+# GRPO's advantage is $A_i=(R_i-\bar R)/\sigma_R$. If a share $p$ of the group is right, then
+# $\bar R=p$ and $\sigma_R=\sqrt{p(1-p)}$. A right answer gets $\sqrt{(1-p)/p}$, a wrong one
+# $-\sqrt{p/(1-p)}$. With eight of sixteen right that is +1 and −1. And with one?
 
 # %%
 def zscore(R):
     std = R.std(-1, correction=0, keepdim=True)      # divide by G
     return group_mean(R) / (std + 1e-6)              # never 0 / 0
 
-lone = zscore(torch.tensor([1.0] + [0.0] * 15))
+lone = torch.tensor([1.0] + [0.0] * 15)              # one of sixteen
+for pay in (1, 0.1):
+    print(f"paid {pay}: {zscore(pay * lone)[0]:.2f}")
 
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("grpo.3", "a little under 4",
-       f"{lone[0]:.2f}. By hand: if a share $p$ of the group is right, "
-       r"then $\bar R=p$ and $\sigma_R=\sqrt{p(1-p)}$. So a right answer "
-       r"gets $(1-p)/\sigma_R=\sqrt{(1-p)/p}$ and a wrong one "
-       r"$-p/\sigma_R=-\sqrt{p/(1-p)}$.", pictures.advantages_by_rate(),
-       instead={
-           "1":
-           "The std sets the mean square to 1. The rare answer gets more, "
-           "the others less.",
-           "a little under 2":
-           "That is about right for one of four or five.",
-           "15":
-           "Those are the odds against it. The advantage is their root.",
-       })
+# %% jupyter={"source_hidden": true}
+# the picture
+pictures.advantages_by_rate()
 
 # %% [markdown]
-# Now try it. Blue bars are right answers, orange bars wrong ones. The left panel only subtracts the
-# mean, the right panel also divides.
+# The size of the reward has dropped out. So a learning rate that suits one grader suits another
+# that pays a tenth. (Adam hides a factor that all prompts share, the std also one that differs
+# between prompts.) What is the price? In the explorer you set the reward
+# of one answer. The others earn 1 (right, blue) or 0 (wrong, orange).
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("grpo.t1", one_group.one_group_explorer(),
-     ("Give a right answer an advantage above 3 after the division, in the "
-      "smallest group that can have one. Try eight first.", one_group.loud),
-     ("Give a right answer less than 0.1 on the left and more than 1.5 on "
-      "the right. What does that say about the size of a reward?",
-      one_group.pay_does_not_matter))
+     ("How many answers must a group have, before yours can get more than "
+      "3 after the division? Say a number, then show the smallest group.",
+      one_group.loud),
+     ("Your answer is nearly perfect and earns 0.9. What must the others "
+      "be, for it to get less than −2.5 after the division?",
+      one_group.nearly_right_and_sunk))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. Eleven answers, one right. With eight no setting reaches 3; exercise 1 asks why.
-# 2. Less than 4 in 13 right (1 of 4 will do), paid 0.10 or less. The division makes the size of a
-#    reward disappear.
+# 1. Eleven, and all the others alike. The most that $G$ answers allow is $\sqrt{G-1}$ (exercise 1).
+#    Any reward will do for yours: 0.1 among zeros is as loud as 1.
+# 2. All right, seven or more of them. Yours is 0.09 below the mean. <!-- cited: 0.09, -2.65 -->
+#    Divided that is −2.65, what a complete failure would get.
 # </details>
 #
-# Does it help? Take the sixteen prompts again, once paid 1 and once paid 0.1.
-
-# %% jupyter={"source_hidden": true}
-# two rules, two pays, three rates
-print("chance to be right, at rates          4    16   160")
-for rule in (group_mean, zscore):
-    for pay in (1, 0.1):
-        said = {group_mean: "minus the mean", zscore: "divided, too"}[rule]
-        print(f"{said:15s} right answers pay {pay:<3g}", *(
-            f"{train(lambda R: rule(pay * R), rate).mean():5.2f}"
-            for rate in (4, 16, 160)))
+# **Dividing is a choice. In a group with two different rewards it keeps how many earned each, and
+# forgets how far apart they are.**
 
 # %% [markdown]
-# Divided, the pay makes no difference. Undivided, a tenth of the pay is a tenth of the learning
-# rate, and a rate ten times as large repairs it. So in this toy dividing saves you a search for the
-# rate, and wins nothing else. It has a price: a tiny difference in a reward model counts as much as
-# right against wrong.
+# ## When does a group teach?
 #
-# **Idea 2. Dividing is a choice: it makes the rare answer loud.** Every group has its own
-# $\sigma_R$, so a batch leans towards its uneven groups (page 09).
-
-# %% [markdown]
-# ## Groups that say nothing
-#
-# If all answers are right, or all wrong, every reward equals the mean and every advantage is 0.
-# Such a group is **silent**: it costs $G$ answers and teaches nothing. A prompt is answered right
-# with chance $p$. Then a group teaches with chance $1-p^G-(1-p)^G$, that is one minus all right
-# minus all wrong:
+# If all rewards of a group are equal, every advantage is 0: the group is **silent**. It adds no
+# noise, but it costs $G$ answers and teaches nothing. At a chance $p$ to be right, a group teaches
+# with chance $1-p^G-(1-p)^G$:
 
 # %% jupyter={"source_hidden": true}
 # the share of groups that teach
 pictures.mixed_groups()
 
 # %% [markdown]
-# Look at the left edge: there a larger group teaches far more often. So hard prompts seem to call
-# for large groups. Take a prompt that is answered right once in fifty, and 128 answers to spend.
+# At the left edge a larger group teaches far more often. Spend 128 answers on a prompt that is
+# right once in fifty.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -317,17 +315,22 @@ predict("grpo.4", "16 groups of 8, or 2 groups of 64: in which do more "
          "16 of 8: there are more groups that can teach",
          "equally many: both draw 128 answers"])
 
-# %%
-cuts = {G: mixed_groups.compute(G, 0.02) for G in (8, 64)}
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed: share of groups that teach, right answers heard
+p = 0.02
+teach = {G: 1 - p**G - (1 - p)**G for G in (8, 64)}
+heard = {G: 128 * p * (1 - p**(G - 1)) for G in (8, 64)}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("grpo.4", "equally many: both draw 128 answers",
-       f"In both it is {cuts[8]['right']:.2f} right answers. Of the groups "
-       f"of 8 {100 * cuts[8]['share']:.0f} % teach, of the groups of 64 "
-       f"{100 * cuts[64]['share']:.0f} %. But there are eight times fewer "
-       "of those. **A larger group finds no more right answers. It puts "
-       "more wrong ones beside each.**",
+       f"In both it is {heard[8]:.2f}. A right answer gets 0 only if its "
+       "whole group is right, which hardly happens here. Of "
+       f"the groups of 8 {100 * teach[8]:.0f} % teach, of those of 64 "
+       f"{100 * teach[64]:.0f} %, but there are eight times fewer of them. "
+       "**For the same answers a larger group finds no more right ones. It "
+       "puts more wrong ones beside each.** Divided, a lone right answer "
+       f"then gets {63 ** 0.5:.2f} in place of {7 ** 0.5:.2f}.",
        instead={
            "2 of 64: a far larger share of them teaches":
            "The share is larger, but the number of groups is far "
@@ -337,44 +340,25 @@ reveal("grpo.4", "equally many: both draw 128 answers",
        })
 
 # %% [markdown]
-# So which G? Play with it before you set it.
-
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("grpo.t2", mixed_groups.mixed_groups_explorer(),
-     ("Stay with the hard prompt, pass rate 0.02. Make 80 of 100 groups "
-      "teach. What does it do to the right answers?",
-      mixed_groups.hard_and_heard))
+# **A group of equal rewards is silent.** (A KL term still pulls.) When training makes prompts easy,
+# more groups fall silent; page 11 draws others in their place.
 
 # %% [markdown]
-# <details><summary>What it shows</summary>
+# ## What is optimised in the end?
 #
-# G = 128. There are still 2.56 right answers to push up. But a lone one now gets an advantage of
-# 11.3, where it had 2.65 in a group of 8. It is louder, not more
-# frequent. <!-- cited: 11.3, 2.65 -->
-# </details>
-#
-# A larger G costs prompts and finds no more right answers. On the
-# [statements page](statements/08_grpo.ipynb) G = 4 to 32 end level, each at its own rate. Most runs
-# take 8 or 16.
-#
-# **Idea 3. A group of equal rewards is silent.** (A KL term, if there is one, still pulls.) So
-# learning happens on prompts that are neither too hard nor too easy. In a long run prompts become
-# easy, and more and more of the batch falls silent. Page 11 draws again.
-
-# %% [markdown]
-# ## The whole loss
-#
-# GRPO puts its $A_i$ into PPO's clip (06), the same for every token of answer $i$. It subtracts
-# $k_3$, the KL to the reference per token (05). It averages each answer over its own $T_i$ tokens,
-# and then over the answers:
+# GRPO puts $A_i$ into PPO's clip (06), the same for every token of answer $i$. It subtracts $k_3$,
+# the KL to the reference per token (05). It averages each answer over its own $T_i$ tokens, and
+# then over the answers:
 #
 # $$L=-\frac1G\sum_i\frac1{T_i}\sum_t\Big[\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big)-\beta\,k_{3,i,t}\Big]$$
 #
-# Only $-\bar R$ was derived. The rest are choices: $\sigma_R$ for one rate on every grader, $1/T_i$
-# so that a long answer counts like a short one, the clip for many steps on a batch, and $k_3$ in
-# the loss, because inside the reward the group's mean would average it away. Here it is in code for
-# one group, and compared with this course's own library:
+# Only $-\bar R$ was derived. The rest are choices:
+#
+# * $\sigma_R$: one learning rate for graders of any scale.
+# * $1/T_i$: a long answer counts like a short one (the price: 09).
+# * The clip: several steps on one batch (06).
+# * $k_3$ in the loss: in the reward, $\sigma_R$ would rescale it. In an all-right group, small KL
+#   differences would become advantages of size one, whatever β is.
 
 # %%
 def grpo_loss(logp, old_logp, ref_logp, mask, R, epsilon=0.2, beta=0.04):
@@ -387,67 +371,24 @@ def grpo_loss(logp, old_logp, ref_logp, mask, R, epsilon=0.2, beta=0.04):
     per_token = torch.where(mask, per_token, 0.0)
     return -(per_token.sum(1) / mask.sum(1)).mean()
 
+# %% jupyter={"source_hidden": true}
+# compared with this course's library on four answers, rewards 1 1 0 0
 batch = running_group()
 mine = grpo_loss(batch.logprobs, batch.old_logprobs, batch.ref_logprobs,
                  batch.mask, batch.rewards)
-theirs = ZOO["grpo"](batch).loss
-print(f"mine {mine:.6f}, rlnb's {theirs:.6f}")
-assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# folded: the push on each token
-ratio = (batch.logprobs - batch.old_logprobs).exp()         # (4, 6)
-
-def push(per_answer, epsilon=None):
-    """Slope in log pi of ρA, or with epsilon of PPO's clip and min."""
-    A = per_answer[:, None].expand_as(ratio)
-    L = ratio * A if epsilon is None else torch.minimum(
-        ratio * A, ratio.clamp(1 - epsilon, 1 + epsilon) * A)
-    return torch.autograd.grad(L[batch.mask].sum(), batch.logprobs,
-                               retain_graph=True)[0]
+print(f"mine {mine:.6f}, rlnb's {ZOO['grpo'](batch).loss:.6f}")
 
 # %% [markdown]
-# The running group has two right and two wrong answers, and the batch has been used for some steps
-# (06). All tokens of an answer share one advantage, left. What then differs from token to token is
-# the ratio and the clip, right.
-
-# %% jupyter={"source_hidden": true}
-# the push on every token
-token_grid.token_grid(batch, {
-    "A: one number per answer": zscore(batch.rewards)[:, None]
-        .expand_as(ratio).where(batch.mask, 0),
-    "the push: times ρ, and PPO's clip":
-        push(zscore(batch.rewards), epsilon=0.2)}, caption=(
-    "Blue is pushed up, orange down. The clip silences the hatched tokens: "
-    "they have moved far enough already."))
-
-# %% [markdown]
-# Around the loss stands this loop:
-#
-# ```python
-# for prompt in data:                                  # one group a step
-#     answers, mask = sample(policy, prompt, G)        # G answers
-#     R = grade(answers)                               # a verifier
-#     old_logp = logp_of(policy, answers).detach()     # once per batch
-#     ref_logp = logp_of(reference, answers).detach()  # a frozen copy
-#     for _ in range(steps_per_batch):
-#         loss = grpo_loss(logp_of(policy, answers), old_logp, ref_logp, mask, R)
-#         step(loss)
-# ```
-#
-# With several prompts a step, `zscore` needs one row per prompt. Otherwise it takes the mean over
-# all of them, and says nothing: exercise 2.
-#
-# Start training. It is the first step on a fresh batch, so all ratios are 1. Set $\beta=0$ and look
-# at the first line of the log.
+# Now train: the first step on a fresh batch, so all ratios are 1. Set $\beta=0$.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("grpo.5", "For the running group, what are the value of the loss "
-        "and its gradient?",
-        ["0, and the gradient is not 0", "0, and the gradient is 0",
+predict("grpo.5", "Two right and two wrong answers of different lengths: "
+        "what are the value of the loss and its gradient?",
+        ["0, and the gradient is 0",
          "−1, and the gradient is not 0",
-         "it depends on how long the answers are"])
+         "set by the lengths, and the gradient is not 0",
+         "0, and the gradient is not 0"])
 
 # %%
 fresh = batch.logprobs.detach().requires_grad_()
@@ -459,43 +400,47 @@ slope, = torch.autograd.grad(first, fresh)
 # the answer
 reveal("grpo.5", "0, and the gradient is not 0",
        f"The value is {abs(first.item()):.4f}, the norm of the gradient "
-       f"{slope.norm():.4f}. Each answer contributes its advantage, and a "
-       "group's advantages sum to 0. So do not watch the loss. Log the "
-       "mean reward, the share of silent groups and the gradient's "
-       "norm.\n\n**A trap:** is the value still 0 at the *second* step on "
-       "that batch? Then `old_logp` is computed anew before every step, "
-       "all ratios stay 1, and the clip never acts.",
+       f"{slope.norm():.4f}. Averaged over its own tokens, each answer "
+       "contributes its advantage, and a group's advantages sum to 0. So "
+       "watch the mean reward, the share of silent groups and the "
+       "gradient's norm instead.\n\n**A trap:** is the value still exactly "
+       "0 at the *second* step on that batch? Then see whether `old_logp` "
+       "is computed anew at every step. If so, the ratios stay 1 and the "
+       "clip never acts.",
        instead={
            "−1, and the gradient is not 0":
            "Right and wrong answers stand in it with opposite signs.",
            "0, and the gradient is 0":
            "Advantages that sum to 0 still push single answers up and "
            "down.",
-           "it depends on how long the answers are":
+           "set by the lengths, and the gradient is not 0":
            "Each answer is averaged over its own length first.",
        })
 
 # %% [markdown]
-# <details><summary>One level deeper: which std, which libraries</summary>
+# <details><summary>One level deeper: the loop</summary>
 #
-# * The paper says "std". TRL and verl take Bessel's, over $G-1$: all advantages are smaller by
-#   $\sqrt{(G-1)/G}$, one constant. TRL adds 1e-4 to it, verl 1e-6.
-# * TRL calls the divisions `scale_rewards="group"` and `loss_type="grpo"`, verl
-#   `norm_adv_by_std_in_grpo` and `seq-mean-token-mean`. TRL's default for the latter is no longer
-#   "grpo" (pages 10 and 11), and its $\beta$ is 0.
-# * TRL uses a batch for one optimizer step by default: all ratios are 1 and the clip never acts.
-# * The sampler (vLLM) has log-probs too, but from other kernels, and they differ a little from the
-#   trainer's at the same weights. Take the trainer's for `old_logp`. The gap to the sampler
-#   remains, and is a weight of its own (04).
-# * Never leave one out in the std as well: of 1, 0, 0, 0 the others have std 0, and the advantage
-#   is one over the small number.
-# * "GRPO" alone means one reward for the whole answer. The paper's other form, process supervision,
-#   grades steps inside it; a token's advantage is then the sum of the group-normalised rewards of
-#   the steps from there on.
-# * DeepSeekMath itself: $G=64$, learning rate 1e-6, $\beta$ = 0.04, one update per batch
-#   ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2).
-# * Which $G$ trains best, with and without the division? Eight ways on one toy, and the memory that
-#   the critic took, are on the [statements page](statements/08_grpo.ipynb).
+# ```python
+# for prompt in data:                                  # one group a step
+#     answers, mask = sample(policy, prompt, G)
+#     R = grade(answers)                               # a verifier
+#     old_logp = logp_of(policy, answers).detach()     # once per batch
+#     ref_logp = logp_of(reference, answers).detach()  # a frozen copy
+#     for _ in range(steps_per_batch):
+#         loss = grpo_loss(logp_of(policy, answers), old_logp, ref_logp, mask, R)
+#         step(loss)
+# ```
+# </details>
+#
+# <details><summary>One level deeper: what papers and libraries do</summary>
+#
+# * The paper says "std". In TRL and verl it has $G-1$ under the root: all advantages shrink by
+#   $\sqrt{(G-1)/G}$.
+# * TRL's default loss is no longer "grpo" (pages 10 and 11), and its β is 0.
+# * TRL uses a batch for one step by default, and so did DeepSeekMath (section 4.2): the clip
+#   then never acts.
+# * "GRPO" alone means one reward for the whole answer. In the paper's other form, process
+#   supervision, a token gets the sum of the normalised rewards of the steps from there on.
 # </details>
 
 # %% [markdown]
@@ -506,15 +451,105 @@ reveal("grpo.5", "0, and the gradient is not 0",
 # |---|---|
 # | sentence | write G answers to one prompt; their mean is the baseline, their std the scale; the rest is PPO without a critic |
 # | formula | $A_i=(R_i-\bar R)/\sigma_R$ · right $\sqrt{(1-p)/p}$, wrong $-\sqrt{p/(1-p)}$ |
-# | silent | groups all right or all wrong; and PPO's clipped tokens |
-# | picture | the share of groups that teach: an arch, 0 at both ends |
-# | numbers | own reward in the mean: times (G − 1)/G · one right of sixteen: 3.87 · loss at the start, β = 0: 0 |
-# | derived | minus the mean |
-# | choices | $/\sigma_R$, $1/T_i$, clip, $k_3$ in the loss |
+# | why the prompt's own mean | $\mathbb E[(R-b)^2]=p(1-p)+(b-p)^2$: a misfit is noise |
+# | own reward in the mean | times $(G-1)/G$, no turn |
+# | silent groups | all right or all wrong |
+# | numbers | one right of sixteen: 3.87 · first loss, β = 0: 0 |
+# | derived, chosen | minus the mean · $/\sigma_R$, $1/T_i$, clip, $k_3$ in the loss |
 
 # %%
 print("PPO -> GRPO\n" + str(difference(ZOO["ppo"], ZOO["grpo"])))
-score("grpo.1", "grpo.2", "grpo.3", "grpo.4", "grpo.5")
+score("grpo.1", "grpo.2", "grpo.4", "grpo.5")
+
+# %% [markdown]
+# ## Second sitting: how large a group?
+#
+# A step can afford $N$ answers. Larger groups find no more right ones. What else do they change?
+# The step sees fewer prompts, and each baseline is a mean of more answers.
+#
+# We measured the noise of a step: its mean squared distance from the mean gradient. The model is a
+# small transformer (0.3 million weights, sums with a verifier, before any training with rewards).
+# The baseline is the mean of the others, and nothing is divided.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("grpo.6", "The same number of answers a step: which group size "
+        "gives the least noise?", ["2", "4", "16", "32"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+tables = [group_noise.noise(one) for one in group_noise.shipped()]
+mean = torch.tensor(tables).mean(0)
+beside = dict(zip(group_noise.SIZES, (mean / mean[1]).tolist()))
+assert all(1.2 < row[3] / row[1] and 1.9 < row[4] / row[1]
+           and row[0] > 1.1 * row[1] for row in tables)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("grpo.6", "4",
+       "Groups of 2 have "
+       f"{beside[2]:.1f} times the noise of groups of 4, groups of 8 "
+       f"{beside[8]:.1f} times, of 16 {beside[16]:.1f} times and of 32 "
+       f"{beside[32]:.1f} times. (Three seeds with 512 prompts each.)",
+       instead={
+           "2": "Most prompts, but the baseline is a single other answer.",
+           "16": "A better baseline, but a quarter of the prompts.",
+           "32": "The best baseline. But 64 answers are then two prompts.",
+       })
+
+# %% [markdown]
+# Why so small? Let $\tau^2$ be the mean squared distance of a single prompt's gradient from the
+# mean over prompts. Within a prompt, let the noise per answer be $v$ with the exact mean reward as
+# the baseline, and $v+c$ in groups of two.
+#
+# $$\begin{aligned}
+# N\,\mathrm{Var}&=G\cdot\mathrm{Var}(\text{one group's gradient})&&N/G\text{ prompts, drawn independently}\\
+# &=G\,\tau^2+G\cdot(\text{noise within a group})&&\text{law of total variance}\\
+# &=G\,\tau^2+v+\tfrac c{G-1}&&\text{a mean of }G\text{ answers; a baseline of }G-1\text{ others (03)}\\
+# 0&=\tau^2-\tfrac c{(G-1)^2}\quad\Longrightarrow\quad G=1+\sqrt c/\tau&&\text{slope in }G\text{: 0 at the bottom}
+# \end{aligned}$$
+
+# %% jupyter={"source_hidden": true}
+# the best size, in the toy by counting and in the transformer as measured
+pi = start.softmax(1)
+g = pi * (right - before[:, None])                   # (P, K)
+square = (pi * (1 - 2 * pi + (pi**2).sum(1, keepdim=True))).sum(1)
+c = (before * (1 - before) * square + (g**2).sum(1)).mean()
+tau2 = (g**2).sum(1).mean() * (1 - 1 / P)            # own logits each
+best = [group_noise.best_size(one) for one in group_noise.shipped()]
+print(f"best G, toy, prompts drawn at random: {1 + (c / tau2).sqrt():.1f}")
+print("best G, transformer, three seeds:", *(f"{x:.1f}" for x in best))
+
+# %% [markdown]
+# What if answers are noisier than that? In the explorer $v=c$, and the slider counts both in units
+# of $\tau^2$.
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("grpo.t2", group_size.group_size_explorer(),
+     ("At noise 16 the best G is 5. Answers become four times as noisy, "
+      "64. Say the new best G before you move. Then show it.",
+      group_size.best_at_64))
+
+# %% [markdown]
+# <details><summary>What the task shows</summary>
+#
+# Nine, not twenty. $G-1$ grows with the root of the noise, from 4 to 8. And the bottom is flat:
+# from 6 to 14 the noise is within 3 % of the least.
+# </details>
+#
+# **In this count a larger group pays until its baseline is good enough. After that, more prompts
+# pay better.** Where this stops:
+#
+# * Less noise need not train better (03). In the toy on the
+#   [statements page](statements/08_grpo.ipynb), with a grader that errs, G = 4 to 32 ended level,
+#   each at its own best rate.
+# * Nothing was divided here. Divided, a lone answer's advantage grows with the group, up to
+#   $\sqrt{G-1}$.
+# * A large model may have another $c/\tau^2$. DeepSeekMath took 64, TRL's default is 8.
+
+# %%
+score("grpo.6")
 
 # %% [markdown]
 # ## Exercises
@@ -577,86 +612,57 @@ check.grpo_loss(my_grpo_loss)
 # %% [markdown]
 # ## In the interview
 #
+# <!-- cited: 0.9 -->
 # A minute each, aloud, then unfold.
 #
 # <details><summary><b>How does GRPO drop the critic, and what does it cost?</b></summary>
 #
-# It uses the mean reward of G answers to the same prompt as the baseline. That saves a second
-# trained network. It costs G answers per prompt, gives one advantage to all tokens of an answer,
-# needs a prompt that can be asked G times, and learns nothing from groups that are all right or all
-# wrong.
+# It takes the mean reward of G answers to the same prompt as the baseline. So no second network is
+# trained, which saves 16 bytes a parameter. The price: prompts must be asked G times, all tokens of
+# an answer share one advantage, and groups all right or all wrong give no signal. With rewards on
+# the way a critic can pay.
+# </details>
+# <details><summary><b>My verifier pays 0 or 1. Why subtract anything?</b></summary>
+#
+# For the mean reward you may not have to: in this page's toy and in a small transformer
+# ([statements](statements/08_grpo.ipynb)) no baseline does at least as well. But then solved
+# prompts are pushed at full strength too. In the toy that noise leaves 1 of 13 right answers; with
+# the group's mean 7 stay. With one right answer per prompt there is no variety to lose.
 # </details>
 # <details><summary><b>What does dividing by the std do?</b></summary>
 #
-# It makes the rare side loud. A right answer gets √((1−p)/p), a wrong one −√(p/(1−p)). Inside a
-# group only the length changes. Across groups the direction of the batch's gradient turns towards
-# uneven groups, and near-equal rewards are blown up to size one.
+# It removes the size of the reward. One right of sixteen gets 3.87, paid 1 or 0.1: with two
+# different rewards only their counts matter. So one learning rate fits graders of any scale. The
+# price: 0.9 among ones is punished like a complete failure. A drawn group's push only changes its
+# length; the mean push over groups can turn (03, 09).
 # </details>
 # <details><summary><b>Write the loss on the whiteboard.</b></summary>
 #
-# Minus the mean over answers of the mean over each answer's own tokens of min(ρA, clip(ρ, 1−ε,
-# 1+ε)A) − β k3. A is the group's z-score, the same for all tokens of an answer; ρ is π over π_old
-# per token; k3 is π_ref/π − 1 − log(π_ref/π). Say aloud: mask before exp, old log-probs carry no
-# gradient.
+# It is minus the mean over answers of each answer's token mean of min(ρA, clip(ρ, 1−ε, 1+ε)A) − β
+# k3. A is the reward's z-score in its group, the same for all tokens; ρ is π over π_old per token;
+# k3 is π_ref/π − 1 − log(π_ref/π). Old log-probs carry no gradient. Padding is replaced before any
+# exp (exercise 4).
 # </details>
 # <details><summary><b>The group's mean contains your own reward. Is the gradient biased?</b></summary>
 #
 # Only in length. R minus the mean is (G − 1)/G times R minus the mean of the others, and the others
-# are a legal baseline. So the direction is exact, and a learning rate absorbs the factor. Dividing
-# by the std is a choice, and so is the mean over each answer's own tokens.
+# are a legal baseline. With one group size a learning rate absorbs the factor. The std is another
+# matter: divided by it, the mean push is in general no longer the gradient of the reward, and 1/T
+# changes it too (09).
 # </details>
 # <details><summary><b>My loss is 0 from the first step. Is it broken?</b></summary>
 #
 # No, if β is 0 and each answer is averaged over its own length. On a fresh batch every ratio is 1
-# and the advantages of a group sum to zero; the gradient is not zero. Broken is a gradient norm of
-# 0: all groups silent, or everything masked.
-# </details>
-#
-# The other seven can wait for another evening.
-#
-# <details><summary><b>Dividing is not derived. Why do people do it?</b></summary>
-#
-# It removes the size of the reward. One learning rate then fits every grader, and tasks with
-# different pay pull equally hard in one batch. The price: a tiny difference counts like right
-# against wrong, and the batch leans towards uneven groups. Inside one group it only changes the
-# length of the step.
-# </details>
-# <details><summary><b>Why not the mean of the whole batch?</b></summary>
-#
-# It suits no prompt. Its gradient is right on average, but on a hard prompt nearly every draw is a
-# wrong answer with a large push. That noise can destroy the prompt before its right answers are
-# seen. The group's own mean is, with some noise, what that prompt earns.
-# </details>
-# <details><summary><b>Why is the KL in the loss, and why k3?</b></summary>
-#
-# In the reward it would pass through the group's mean and std and end as one number per answer. k3
-# is per token, never negative, and its mean is the KL from the policy to the reference. As a loss
-# its gradient follows the other direction of the KL (05); near the reference the difference is
-# small.
-# </details>
-# <details><summary><b>What is in memory for PPO, for GRPO, for GRPO with a verifier?</b></summary>
-#
-# In bytes per parameter, at 16 for a trained model and 2 for a frozen one. PPO: policy, critic,
-# reward model, reference: 36. GRPO: no critic, 20. With a verifier: 18; without a reference: 16.
-# Activations and the sampler come on top.
-# </details>
-# <details><summary><b>You recompute old_logp before every step. What breaks?</b></summary>
-#
-# The trust region. Every ratio is 1, so the clip never acts, however far the policy has left the
-# one that sampled the batch. Nothing crashes: the gradient is still A times the score, and the
-# value of the loss stays 0. Compute it once per batch, before the first step, and detach it.
+# and a group's advantages sum to 0; the gradient need not be 0. Be alarmed by a gradient norm of 0
+# (all silent, or all masked), or by a value that stays exactly 0 at later steps on one batch
+# (is old_logp recomputed?).
 # </details>
 # <details><summary><b>Which group size?</b></summary>
 #
-# Start at 8 to 16, look at the share of silent groups, and tune the rate with it. One answer has
-# nothing to be compared with. Two give ±1 whatever the gap. At a fixed number of answers a larger
-# group costs prompts and finds no more right answers. In a toy on the statements page 4 to 32 ended
-# level, each at its own learning rate; the start at 8 to 16 is custom.
-# </details>
-# <details><summary><b>When would you still take PPO with a critic?</b></summary>
-#
-# When credit inside the answer matters: long horizons, many turns, rewards on the way; or when a
-# state cannot be visited G times.
+# Large enough for a usable baseline, small enough for many prompts. At N answers a step the
+# variance is (Gτ² + v + c/(G−1))/N, least at G = 1 + √c/τ: 4 to 5 in a small transformer. Larger
+# groups find no more right answers. Your c/τ² may differ: watch the share of silent groups, and
+# tune the rate with G.
 # </details>
 #
 # The sentences that one hears about GRPO, true or not: [statements 08](statements/08_grpo.ipynb).

@@ -22,7 +22,7 @@ from rlnb import ZOO
 from rlnb.classroom.explorers.group_advantage import compute
 from rlnb.classroom.figures import learning_curves
 from rlnb.classroom.lesson import settle, statement
-from rlnb.classroom.pictures import grpo as pictures
+from rlnb.classroom.pictures import grpo as pictures, token_grid
 from rlnb.classroom.pictures.recorded_runs import final
 from rlnb.objective import logprob, token_mean
 from rlnb.toys import running_batch, running_group
@@ -530,10 +530,11 @@ assert min(final("chain_no_baseline")) > max(final("chain_rloo")) - 0.01
 pictures.recorded_baselines()
 
 # %% [markdown]
-# Not here: it does at least as well without. The lesson shows on a toy what such rewards have to do
-# with it: with 0 and 1 a wrong answer's push is exactly 0, and with 1 and 2 the same rule fails. On
-# the network other rewards and other learning rates were not run. A baseline lowers the *variance*
-# (page 03 has it exactly); one easy task is no test of what that buys.
+# Not here: it does at least as well without. In the lesson's toy no baseline does as well too, with
+# rewards 0 and 1: what goes there is the variety of the right answers. (With 1 and 2 it fails.) On
+# the network other rewards and other learning rates were not run. A baseline can lower the
+# *variance*, and it can raise it (page 03 has both exactly); one easy task is no test of what that
+# buys.
 #
 # ## Memory and recipes
 
@@ -735,6 +736,15 @@ table = grpo.explain(group)
 print(table)
 dead = (table.gate == 0) & table.mask
 assert dead.nonzero().tolist() == [[0, 1], [1, 1], [1, 3], [3, 0]]
+
+# %%
+A = group_advantages(group.rewards, 4)[:, None]
+A = A.expand_as(table.gate)                            # (4, 6)
+token_grid.token_grid(group, {
+    "A: one number per answer": A.where(table.mask, 0),
+    "the push: A times the gate": (A * table.gate).where(table.mask, 0)},
+    caption="All tokens of an answer share one A. The ratio and the clip "
+            "then differ from token to token.")
 
 # %% [markdown]
 # Four of 16 are dead, each already moved the way it should: three good tokens above 1.2, one bad

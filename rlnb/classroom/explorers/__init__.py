@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.gate_zoo import gate_zoo_explorer
     from rlnb.classroom.explorers.gpu_budget import gpu_budget_explorer
     from rlnb.classroom.explorers.group_advantage import group_advantage_explorer
+    from rlnb.classroom.explorers.group_size import group_size_explorer
     from rlnb.classroom.explorers.kept_groups import kept_groups_explorer
     from rlnb.classroom.explorers.kl_directions import kl_explorer
     from rlnb.classroom.explorers.kl_estimators import kl_estimator_explorer
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.loss_and_gradient import loss_and_gradient_explorer
     from rlnb.classroom.explorers.many_updates import many_updates_explorer
     from rlnb.classroom.explorers.micro_batches import micro_batches_explorer
-    from rlnb.classroom.explorers.mixed_groups import mixed_groups_explorer
     from rlnb.classroom.explorers.near_equal import std_explorer
     from rlnb.classroom.explorers.one_group import one_group_explorer
     from rlnb.classroom.explorers.one_outlier import one_outlier_explorer
@@ -81,6 +81,7 @@ _HOME = {
     "gate_zoo_explorer": "gate_zoo",
     "gpu_budget_explorer": "gpu_budget",
     "group_advantage_explorer": "group_advantage",
+    "group_size_explorer": "group_size",
     "kept_groups_explorer": "kept_groups",
     "kl_estimator_explorer": "kl_estimators",
     "kl_explorer": "kl_directions",
@@ -89,7 +90,6 @@ _HOME = {
     "length_drift_explorer": "length_drift",
     "many_updates_explorer": "many_updates",
     "micro_batches_explorer": "micro_batches",
-    "mixed_groups_explorer": "mixed_groups",
     "loss_and_gradient_explorer": "loss_and_gradient",
     "one_group_explorer": "one_group",
     "one_outlier_explorer": "one_outlier",
@@ -135,6 +135,7 @@ __all__ = [
     "gate_zoo_explorer",
     "gpu_budget_explorer",
     "group_advantage_explorer",
+    "group_size_explorer",
     "kept_groups_explorer",
     "kl_estimator_explorer",
     "kl_explorer",
@@ -143,7 +144,6 @@ __all__ = [
     "length_drift_explorer",
     "many_updates_explorer",
     "micro_batches_explorer",
-    "mixed_groups_explorer",
     "loss_and_gradient_explorer",
     "one_group_explorer",
     "one_outlier_explorer",

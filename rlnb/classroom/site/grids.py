@@ -51,7 +51,7 @@ COARSE: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "many_updates_explorer": {"updates": (1, 2, 4, 8, 12, 16, 20, 25, 30)},
     "one_group_explorer": {
         "size": (2, 3, 4, 6, 8, 9, 10, 11, 12, 16, 20),
-        "pay": (0.05, 0.1, 0.5, 1.0),
+        "mine": (0.0, 0.1, 0.5, 0.9, 1.0),
     },
     "one_outlier_explorer": {"leap": _steps(-3, 3, 0.25, *_steps(-0.4, 0.4, 0.05))},
     "one_pair_explorer": {

@@ -3,6 +3,7 @@
     shipped_runs   the runs in data/runs that compare switches: python -m ... lists and records them
     controls       what the base could do before training: data/runs/chain_controls.json
     many_answers   pass@k up to 32, before and after: data/runs/chain_many_answers.json
+    group_noise    the noise of a step by group size: data/runs/chain_group_noise.json
     race           small policies and the 0.3M models, method against method: data/runs/race
     preferences    DPO on pairs of the model's own answers: data/runs/chain_preferences.json
     stop_push      what an estimator does to the decision to stop, without training
