@@ -12,7 +12,7 @@
 # **After this page** you can draw what four methods do to a token that has moved far, derive
 # CISPO's and SAPO's weights, and say when the choice matters and when it does not.
 #
-# 37 minutes, then 10 in a second sitting · exercises 30 more · after 06 (PPO), 08 (GRPO), 11 (DAPO)
+# 38 minutes, then 10 in a second sitting · exercises 30 more · after 06 (PPO), 08 (GRPO), 11 (DAPO)
 # · CISPO: MiniMax-M1 2025, [arXiv 2506.13585](https://arxiv.org/abs/2506.13585); SAPO 2025,
 # [arXiv 2511.20347](https://arxiv.org/abs/2511.20347); DPPO 2026,
 # [arXiv 2602.04879](https://arxiv.org/abs/2602.04879)
@@ -49,7 +49,8 @@ pipeline.pipeline("ratio", "loss", again=True, caption=(
 # %% [markdown]
 # Take two tokens of right answers, with advantage $+1$. When the answers were sampled, one token
 # had probability 0.01, say a surprising "Wait". The other had 0.50. Each has one logit, its own
-# against all other tokens together. `climb(rule, start)` makes eight updates with this one batch.
+# against all other tokens together. `climb(rule, start)` makes eight updates with this one batch,
+# each time $z\leftarrow z+0.2\,\partial L/\partial z$.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # climb, folded: eight gradient steps on one logit
@@ -315,8 +316,9 @@ for old, now, A in (0.0001, 0.0002, 1.0), (0.99, 0.80, -1.0):
 # %% [markdown]
 # PPO silences the one that hardly moved. **A ratio is not a distance.** The error of PPO's
 # surrogate is bounded by the *total variation* of the two policies (06): half the sum of
-# $|p_\text{now}-p_\text{old}|$ over all tokens. The term of the token that was written is a lower
-# bound. It is cheap, and misses what other tokens do.
+# $|p_\text{now}-p_\text{old}|$ over all tokens. What the written token gained the others lost, so
+# its own $|p_\text{now}-p_\text{old}|$ is a lower bound: cheap, and blind to moves among the
+# others.
 #
 # **DPPO**, *Divergence PPO*, keeps the weight $\rho$ and changes what is measured. A token falls
 # silent once more than $\delta=0.15$ of probability has moved *in the direction in which $A$
@@ -353,7 +355,8 @@ reveal("soft.5", "near 0.65, far beyond its edge",
        f"{rare[last - 1]:.3f}, not yet too far, with a ratio of "
        f"{rare[last - 1] / 0.01:.0f}. The next push has that weight, "
        "and is made in full. An edge looks at where a token *is*, and "
-       "decides about the next update. **No edge bounds a single step.**",
+       "decides about the next update. **A cliff does not bound a single "
+       "step.**",
        pictures.climbs(five, "The common token gains 0.12 under PPO, 0.16 "
                        "to 0.18 under the others; on the rare one they "
                        "part."),
@@ -373,9 +376,9 @@ reveal("soft.5", "near 0.65, far beyond its edge",
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("soft.t1", four_edges.four_edges_explorer(),
-     ("One rule lets a token down that all others pull back. Find a token "
-      "that none of them silences, and that SAPO gives less than a fifth "
-      "of PPO's weight. Say first: good or bad, risen or fallen?",
+     ("One rule hardly pulls a token back that all others pull back. Find "
+      "a token that none of them silences, and that SAPO gives less than a "
+      "fifth of PPO's weight. Say first: good or bad, risen or fallen?",
       four_edges.sapo_lets_go))
 
 # %% [markdown]
@@ -397,9 +400,18 @@ task("soft.t1", four_edges.four_edges_explorer(),
 # ([arXiv 2506.13585](https://arxiv.org/abs/2506.13585)). DPPO's authors say that CISPO collapsed
 # where engine and trainer disagreed ([arXiv 2602.04879](https://arxiv.org/abs/2602.04879)).
 #
-# **What to log:** the share of tokens with weight 0, and the share outside the band, each by the
-# sign of $A$ (in TRL `clip_ratio/low_mean` and `high_mean`, in verl `actor/pg_clipfrac`). If both
-# are near zero, the choice of edge is not your problem.
+# **Which updates?** Several *epochs* show a token its own push again, as in this page's toy.
+# Sixteen *minibatches* of one batch show each token once: its ratio has moved by other samples
+# only.
+#
+# **Which `old`?** PPO, CISPO and SAPO take the trainer's own record, made before the first update
+# (08). DPPO takes the engine's, so its ratio is not 1 even on a fresh batch. Where the two
+# disagree, a cap on the weight tames single tokens, and does not stop a policy from drifting.
+#
+# **What to log:** the share of silent tokens, by the sign of $A$ where you can (TRL:
+# `clip_ratio/low_mean`, `high_mean`; verl's `actor/pg_clipfrac` is one number), and the largest
+# change of a probability. Near zero means that *PPO's* edge is idle, and not that all edges are:
+# 0.99 → 0.80 lies inside its band.
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -429,8 +441,8 @@ score("soft.1", "soft.3", "soft.4", "soft.5")
 #
 # Here is a small world to train in. It has sixteen prompts with twenty possible answers each, and
 # an answer is *one* token. Groups have four answers, and the advantages are GRPO's. The grader errs
-# one time in five. Every rule gets twenty batches, and uses each batch for eight gradient steps. At
-# learning rate 0.25 the chance to be right ends at
+# one time in five, each time anew. Every rule gets twenty batches, and uses each batch for eight
+# gradient steps. At learning rate 0.25 the chance to be right ends at
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy, folded: the prompts, and sweep(rule)
@@ -557,10 +569,6 @@ task("soft.t2", many_updates.many_updates_explorer(),
 #
 # <details><summary>One level deeper: names and traps in the libraries</summary>
 #
-# * *Where `old` comes from.* In PPO, CISPO and SAPO it is a forward pass of the trainer before the
-#   first update (08), in DPPO the engine's own record. If the record is wrong, so is the weight. In
-#   a toy a cap on the weight then helped ([statements](statements/12_soft_trust_regions.ipynb)). It
-#   tames single tokens; it does not stop a policy from drifting.
 # * TRL, `loss_type="cispo"`: `epsilon_high` is the cap *itself*. Its default is `epsilon`, 0.2, so
 #   nearly every token gets the weight 0.2. Write 5.0. MiniMax never printed its cap.
 # * verl, `loss_mode="cispo"`: the cap is 1 + `clip_ratio_high`, and by default there is a floor of
@@ -682,10 +690,11 @@ check.name_this_soft_trust_regions(my_answer)
 # </details>
 # <details><summary><b>Which one would you take?</b></summary>
 #
-# None before I have seen the share of silent tokens. If it is near zero, they are the same. If it
-# is large, I tune the rate for each and add an arm with one update per batch. With noisy rewards I
-# would rather reuse less. For unlikely tokens in batches that are used often, CISPO has a report.
-# Where engine and trainer disagree, I first ask which of them wrote the `old` of the ratio.
+# None before I have seen the share of silent tokens. If it is near zero and no probability has
+# moved far, another edge changes little. If it is large, I tune the rate for each and add an arm
+# with one update per batch. With noisy rewards I would rather reuse less. For unlikely tokens in
+# batches that are used often, CISPO has a report. Where engine and trainer disagree, I first ask
+# which of them wrote the `old` of the ratio.
 # </details>
 #
 # The other three can wait for another evening.
