@@ -29,7 +29,6 @@ from rlnb.classroom import explorers
 from rlnb.classroom.explorers import one_token, reuse, token_gates
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import ppo as pictures
-from rlnb.classroom.pictures.recorded_runs import curve
 from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 

@@ -38,7 +38,6 @@ from rlnb.classroom.pictures import evaluation_entropy as entropy_pictures
 from rlnb.training import data_folder, pass_at_k
 from rlnb.training.studies.controls import reports
 from rlnb.training.studies.countdown_counts import counted
-from rlnb.training.studies.entropy_law import law
 from rlnb.training.studies.kept_answers import fisher, kept, right_counts
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 runs = data_folder() / "runs"

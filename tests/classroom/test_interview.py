@@ -521,7 +521,9 @@ def test_a_full_mark_after_a_few_seconds_is_doubted_once_and_reported():
     for box in room.ticks["reasons"]:
         box.value = True
     room.next.click()
-    assert room.state == "key" and room.status.value.startswith("A full mark, but the answer took 2")
+    assert room.state == "key" and room.status.value.startswith(
+        "A full mark, but the answer took 2"
+    )
     room.next.click()
     assert room.state == "asked" and len(room.interview.marks) == 1
     assert "A full mark, but" in room.interview.report()
