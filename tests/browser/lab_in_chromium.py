@@ -101,7 +101,12 @@ MARK = """(call) => {
 # A slider of each, the value to start at (None: its first) and the way to go. Every step of it
 # shows another picture.
 STEPS = 6  # key presses; fewer where a slider has fewer places
-FEWER = {"engine_rules_explorer": 4, "five_runs_explorer": 3, "full_card_explorer": 4}
+FEWER = {
+    "engine_rules_explorer": 4,
+    "five_runs_explorer": 3,
+    "full_card_explorer": 4,
+    "slow_start_explorer": 4,
+}
 MOVED = {
     "answer_ratio_explorer": ("flipped tokens, %", "1"),
     "capped_reward_explorer": ("β", None),

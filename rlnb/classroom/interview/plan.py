@@ -32,6 +32,7 @@ LATER = "21"
 EVENINGS = 5  # a week
 FIRST, AGAIN = 0.5, 0.8  # the forecast's learner: knows half of the new, and then four in five
 AHEAD = 60  # evenings that a forecast looks ahead at most
+LEARNERS = 8  # made-up ones, of whom a forecast is the mean
 
 
 @dataclass(frozen=True)
@@ -140,12 +141,33 @@ def forecast(
 ) -> Forecast:
     """Sit every evening before the interview as `drill` would, and count.
 
-    The learner knows half of the new questions and four in five of those met before. An evening
-    without the drill is an evening less. At most AHEAD evenings are counted.
+    The learner knows half of the new questions and four in five of those met before; the counts are
+    the means of LEARNERS such learners. An evening without the drill is an evening less. At most
+    AHEAD evenings are counted.
     """
-    dice, kept = random.Random(seed), dict(cards)
     evenings = min((interview - today).days, AHEAD)
-    for evening in range(evenings):
+    inside = {q.id for q in core()}
+    counted = [q for q in questions if q.id in inside] or list(questions)
+    met, sure, of = 0, 0, len(counted)
+    for learner in range(LEARNERS):
+        kept = _sat(questions, cards, today, interview, minutes, LEARNERS * seed + learner)
+        met += sum(q.id in kept for q in counted)
+        one, of = known(counted, kept)
+        sure += one
+    return Forecast(evenings, round(met / LEARNERS), round(sure / LEARNERS), of)
+
+
+def _sat(
+    questions: Sequence[Question],
+    cards: Mapping[str, Card],
+    today: date,
+    interview: date,
+    minutes: int,
+    seed: int,
+) -> dict[str, Card]:
+    """The cards of one made-up learner after all evenings."""
+    dice, kept = random.Random(seed), dict(cards)
+    for evening in range(min((interview - today).days, AHEAD)):
         day, left, last = today + timedelta(days=evening), room_of(minutes), ""
         kept = {i: squeezed(card, day, interview) for i, card in kept.items()}
         ids = tonight(questions, kept, day, left, interview, dice).ids
@@ -153,9 +175,7 @@ def forecast(
             right = dice.random() < (AGAIN if drawn in kept else FIRST)
             kept[drawn] = after(kept.get(drawn), "knew" if right else "no", day, interview)
             last, left = drawn, left - 1
-    inside = {q.id for q in core()}
-    counted = [q for q in questions if q.id in inside] or list(questions)
-    return Forecast(evenings, sum(q.id in kept for q in counted), *known(counted, kept))
+    return kept
 
 
 def coverage(minutes: Sequence[int] = (20, 45), evenings: Sequence[int] = (5, 10, 21)) -> None:
