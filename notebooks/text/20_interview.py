@@ -72,7 +72,7 @@ drill()
 coverage()
 
 # %% [markdown]
-# Met is not known. Three weeks bring 31 of 114 to known at 20 minutes an evening, and 91 at 45.
+# Met is not known. Three weeks bring 33 of 114 to known at 20 minutes an evening, and 86 at 45.
 # With less time name the pages you need: `drill("06 08 15")`. With two interviews, set the nearer
 # day, and the other one after it.
 #

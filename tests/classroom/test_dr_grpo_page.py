@@ -120,3 +120,13 @@ def test_longer_answers_are_pushed_more_under_1_over_t_and_no_more_when_many_sha
     start = shared_divisor.shared_divisor_explorer().data
     assert not shared_divisor.diluted(start)
     assert shared_divisor.diluted(shared_divisor.compute(200, 2))
+
+
+def test_the_token_mean_is_biased_and_no_less_noisy_than_the_constant_in_the_toy():
+    dice, q, n = torch.Generator().manual_seed(0), torch.tensor(0.1), 32
+    T = 1 + (torch.rand(20_000, n, generator=dice).log() / (-q).log1p()).floor()
+    right = (torch.rand(20_000, n, generator=dice) < 0.5).float()
+    push = ((right - right.mean(1, keepdim=True)) * right * (1 - q * T)).sum(1)
+    fixed, counted = push, push * (n / q) / T.sum(1)
+    assert abs(fixed.mean()) < 0.05 < 0.2 < counted.mean()
+    assert fixed.std() < counted.std() < 1.05 * fixed.std()

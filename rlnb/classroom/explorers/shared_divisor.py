@@ -56,10 +56,10 @@ def compute(mean: int = 10, n: int = 1) -> dict[str, Any]:
 
 def build(figure, data):
     axes = figure.add_axes((0.08, 0.17, 0.6, 0.79))
-    axes.set(xlim=(0, 4), ylim=(-0.16, 0.62))
+    axes.set(xlim=(0, 4), ylim=(-0.2, 0.95))
     axes.axhline(0, color=GREY, lw=0.8)
     axes.set_xlabel("length of the answer, in mean lengths", fontsize=10.5)
-    axes.set_ylabel("part of the drift of 'stop'", fontsize=10.5)
+    axes.set_ylabel("part of the length bias", fontsize=10.5)
     axes.tick_params(labelsize=10.5)
     left = np.arange(BINS) * 4 / BINS
     bars = axes.bar(left, np.zeros(BINS), 4 / BINS, align="edge", ec="white", lw=0.5)
@@ -71,31 +71,31 @@ def build(figure, data):
     gauge = figure.add_axes((0.93, 0.17, 0.06, 0.79))
     gauge.set(xlim=(0, 1), ylim=(0, 4.5), xticks=[], yticks=(0, 1, 2, 3, 4))
     gauge.tick_params(labelsize=10.5)
-    gauge.set_xlabel("drift", fontsize=10.5)
+    gauge.set_xlabel("bias", fontsize=10.5)
     (level,) = gauge.bar([0.5], [0], 0.7, color=BLACK)
     axes.text(3.97, 0.02, "4 and more", ha="right", fontsize=10.5, color=GREY)
-    cut = axes.text(0.2, 0.56, "", fontsize=10.5, color=POSITIVE)
+    cut = axes.text(0.25, 0.86, "", fontsize=10.5, color=POSITIVE)
     return {"bars": bars, "outline": outline, "cut": cut, "above": above, "below": below,
             "total": total, "level": level}  # fmt: skip
 
 
 def update(artists, data):
     for bar, height in zip(artists["bars"], data["bars"], strict=True):
-        bar.set_height(min(height, 0.62))
+        bar.set_height(min(height, 0.95))
         bar.set_facecolor(POSITIVE if height > 0 else NEGATIVE)
     artists["outline"].set_ydata(np.repeat(data["fixed"], 2))
     tall = float(data["bars"][0])
-    artists["cut"].set_text(f"this bar goes to {tall:.2f}" if tall > 0.62 else "")
+    artists["cut"].set_text(f"this bar goes to {tall:.2f}" if tall > 0.95 else "")
     up, down = data["bars"][data["bars"] > 0].sum(), -data["bars"][data["bars"] < 0].sum()
     artists["above"].set_text(f"stop sooner: {up:.3f}")
     artists["below"].set_text(f"go on: {down:.3f}")
     artists["level"].set_height(data["push"])
-    artists["total"].set_text(f"drift: {data['push']:.3f}")
+    artists["total"].set_text(f"bias: {data['push']:.3f}")
 
 
 def readout(data) -> str:
     share = "GRPO's 1/T" if data["n"] == 1 else f"{data['n']} answers share a divisor"
-    return f"Mean length {data['mean']}, {share}: drift of 'stop' {data['push']:.3f}."
+    return f"Mean length {data['mean']}, {share}: length bias {data['push']:.3f}."
 
 
 def alt(data) -> str:

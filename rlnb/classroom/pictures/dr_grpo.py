@@ -139,7 +139,7 @@ def who_shares(
             left.text(places[n] + 0.1, exact[n] + 0.07, f"{exact[n]:.3f}", fontsize=TEXT)
         left.text(places[0], 0.08, "0", fontsize=TEXT, ha="center")
         left.set(ylim=(-0.05, 1.8))
-        left.set_title("drift of 'stop', exact", fontsize=11, weight="bold")
+        left.set_title("length bias, exact", fontsize=11, weight="bold")
         right = figure.add_axes((0.55, 0.2, 0.36, 0.68))
         right.axhline(start, color=GREY, lw=0.8)
         for index, name in ((0, "wrong"), (1, "right")):
