@@ -191,7 +191,6 @@ pipeline.pipeline(
 # $\log s=\frac1T\sum_t\log\rho_t$. If every token moves by $\delta$ in the log, the log of the
 # product moves by $T\delta$, and $\log s$ by $\delta$ at any length. The price: $s$ is no longer an
 # importance weight. Read $\log s$ as a signed mean shift of the tokens: ups and downs cancel.
-# (The authors' argument, and two exact toys: [statements](statements/13_gspo.ipynb), Z06.)
 
 # %% [markdown]
 # ## What does one clip per answer do?
@@ -271,8 +270,7 @@ reveal("gspo.2", "8: two answers",
 #
 # Two readings, both ours; the paper derives no number. The *limit*: at an edge the answer has
 # become $s^T$ times as likely. The *noise*: if the log ratios of tokens are independent with
-# standard deviation $\sigma$, their mean has $\sigma/\sqrt T$. In the toy, old experts held,
-# $\sigma$ is 0.008.
+# standard deviation $\sigma$, their mean has $\sigma/\sqrt T$.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # folded: what the edges allow an answer, and how far noise moves log s
@@ -280,16 +278,15 @@ calm, wild = held.std().item(), gap.std().item()
 print(f"sigma of log rho: {calm:.3f} with the old experts held, "
       f"{wild:.3f} as routed")
 print("s at GSPO's edges, 1 - 3e-4 and 1 + 4e-4; noise: old experts held")
-for n in (300, 1000, 30_000):
+for n in (300, 1000):
     print(f"{n:8,d} tokens: {(1 - 3e-4)**n:7.2g} to {(1 + 4e-4)**n:8.3g} "
           f"times as likely; noise of log s {calm / n**0.5:.5f}")
 print(f"a band of 0.2, 1,000 tokens: up to {1.2**1000:.1e} times")
 
 # %% [markdown]
-# A band of 0.2 would let 1,000 tokens become $10^{79}$ times as likely: no limit. GSPO's band
-# allows a factor of 1.49 there, like a wide PPO clip on the whole answer, but 160,000 at 30,000
-# tokens. The noise is wider than either edge at 300 tokens and narrower at 1,000. **By limit and by
-# noise, one band is stricter with short answers.**
+# Inside a band of 0.2 an answer of 1,000 tokens can become $10^{79}$ times as likely: no limit.
+# Inside GSPO's band it is 1.49. And with the experts held, the noise is wider than either edge at
+# 300 tokens, narrower at 1,000. **By limit and by noise, one band is stricter with short answers.**
 
 # %% [markdown]
 # ## Whom does GSPO's clip silence?
@@ -387,14 +384,14 @@ reveal("gspo.4", "to a number below 1",
        "For answers that the step has not seen, the mean log ratio of a "
        r"token is $-\mathrm{KL}(\pi_\text{old}\Vert\pi_\theta)$, by the "
        f"definition of the KL (05). Here the KL is {kls[0]:.4f}, and at "
-       f"1,000 tokens the mean of log s is −{-gap.mean():.4f}.\n\nThe "
-       "spread shrinks around −KL, which lies below the band: "
-       f"{inside(gap, 100)} answers are inside at 100 tokens, "
-       f"{inside(gap, 1000)} at 1,000. With the old experts held the KL is "
-       f"{kls[1]:.5f}, and length helps: {inside(held, 100)}, then "
-       f"{inside(held, 1000)}.\n\nBelow the band only *bad* answers fall "
-       f"silent: {sum(per_policy) - good} of the {sum(per_policy)} silent "
-       "are bad (three seeds).",
+       f"1,000 tokens the mean of log s is −{-gap.mean():.4f}. The spread "
+       "shrinks around that, and not around 0.\n\nAs routed the spread is "
+       f"still {gap.std() / 1000**0.5:.4f} at 1,000 tokens, so most "
+       "answers are outside at any of these lengths. The drift shows in the sign: "
+       f"{sum(per_policy) - good} of the {sum(per_policy)} silent are "
+       "*bad* (three seeds). With the old experts held the KL is "
+       f"{kls[1]:.5f}, and length helps: {inside(held, 100)} inside at 100 "
+       f"tokens, {inside(held, 1000)} at 1,000.",
        pictures.settling((100, 300, 1000), {
            "as routed": gap, "old experts held": held}, kls),
        instead={
@@ -414,9 +411,8 @@ reveal("gspo.4", "to a number below 1",
 task("gspo.t1", answer_ratio.answer_ratio_explorer(),
      ("A flipped token costs a KL of 0.18 on average, any other 0.00003. "
       "At which share of flips does −KL meet the lower edge of GSPO's "
-      "band? Work it out. Predict where most answers are then inside: at "
-      "32 tokens, at 32,768, or between. Set this share, and a T with at "
-      "least five more inside than at either end.",
+      "band? Work it out. Set this share, and the length at which most "
+      "answers are inside. Predict that length first.",
       answer_ratio.best_in_the_middle),
      ("No flips, T = 32,768. Find a band that keeps at least 55 of the 64 "
       "inside and lets none of them become 1,000 times as likely. Predict "
@@ -438,15 +434,23 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 # %% [markdown]
 # ## So, should a whole answer share one ratio?
 #
-# **For it:** the reward judges whole answers, no token's ratio becomes a weight, and the band
-# limits the whole answer. **Against it:** answers fall silent whole, flips still reach $s$, and no
-# one band suits all lengths.
+# **For it:** the reward judges whole answers, no token's ratio becomes a weight, and an answer
+# falls silent by its own ratio. **Against it:** it falls silent whole, flips still reach $s$, and
+# no one band suits all lengths.
 #
-# **In the paper's runs** GRPO, its clip tuned to 0.2 and 0.27, <!-- cited: 0.2, 0.27, 0.13 % -->
-# did not converge properly without *routing replay*, which sends the new policy through the old
-# one's experts. GSPO trained without replay and learnt faster, with 15 % of the tokens clipped
-# against 0.13 % under GRPO. Ratio, band and routing changed together; the runs do not say which of
-# them did it. Nor does the toy: it shows whom the clip silences, not that leaps hurt learning.
+# **The authors' argument:** a token's ratio, taken on the one token that was drawn, corrects
+# nothing and adds noise. Half of it holds: one draw is noisy. But a batch averages thousands of
+# them, and that mean corrects the token's own move (04). And $s$ is no importance weight at all
+# (Z06 on the [statements page](statements/13_gspo.ipynb)). **Without flips**, as in a dense model,
+# the toy's log ratios are five times calmer (0.008 for 0.039). Then nothing here speaks for or
+# against GSPO.
+#
+# **In the paper's runs** GRPO, its clip tuned to 0.2 and
+# 0.27, <!-- cited: 0.2, 0.27, 0.13 %, 0.008, 0.039 --> did not converge properly without *routing
+# replay*, which sends the new policy through the old one's experts. GSPO trained without replay and
+# learnt faster, with 15 % of the tokens clipped against 0.13 % under GRPO. Ratio, band and routing
+# changed together; the runs do not say which of them did it. Nor does the toy: it shows whom the
+# clip silences, not that leaps hurt learning.
 #
 # <details><summary>One level deeper: what to log, TRL, verl</summary>
 #
@@ -469,9 +473,7 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 # | silent | whole answers: good ones with $s$ above $1+\epsilon_\text{high}$, bad ones below $1-\epsilon$ |
 # | band | 3e-4 and 4e-4: at 1,000 tokens 0.74 to 1.49 times as likely. With 0.2: $10^{79}$ |
 # | acts | from the second gradient step on the same batch; at the first every $s$ is 1 |
-# | noise | moves $\log s$ by $\sigma/\sqrt T$: short answers leave the band |
-# | one leap | moves it by leap$/T$: a leap of 1 alone silences a good answer of up to 2,500 tokens |
-# | drift | $-\mathrm{KL}$ per token, at any length; below the band bad answers fall silent |
+# | what moves $\log s$ | noise, $\sigma/\sqrt T$; one leap, leap$/T$; drift, $-\mathrm{KL}$ per token |
 # | flips | bring leaps and KL; routing replay removes them, $s$ only averages the leaps |
 
 # %%
@@ -654,10 +656,10 @@ check.name_this_gspo("")
 # </details>
 # <details><summary><b>My batch has answers of 300 and of 30,000 tokens. Whom does one ε silence?</b></summary>
 #
-# The short ones by noise, the long ones by drift. Noise moves log s by σ/√T: with σ = 0.008 by
-# 0.00045 at 300 tokens, more than either edge, by 0.00005 at 30,000. Drift is −KL at any length: in
-# our toy 0.15 % of flipped tokens bring it to the lower edge, and about half of the long bad
-# answers are silent.
+# The short ones by noise, the long ones by drift. Noise moves log s by σ/√T: without flips, σ =
+# 0.008 in our toy, by 0.00045 at 300 tokens, more than either edge, and by 0.00005 at 30,000. Drift
+# is −KL of a token, however long the answer: there 0.15 % of flipped tokens bring it to the lower
+# edge, and about half of the long bad answers are silent.
 # </details>
 # <details><summary><b>Can I skip the recompute and use the log-probs of vLLM?</b></summary>
 #
