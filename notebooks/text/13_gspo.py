@@ -390,8 +390,8 @@ reveal("gspo.4", "to a number below 1",
        "answers are outside at any of these lengths. The drift shows in "
        f"the sign: {sum(per_policy) - good} of the {sum(per_policy)} "
        "silent are *bad* (three seeds). With the old experts held the KL "
-       f"is {kls[1]:.5f}, and length helps: {inside(held, 100)} inside at 100 "
-       f"tokens, {inside(held, 1000)} at 1,000.",
+       f"is {kls[1]:.5f}, and length helps: {inside(held, 100)} inside at "
+       f"100 tokens, {inside(held, 1000)} at 1,000.",
        pictures.settling((100, 300, 1000), {
            "as routed": gap, "old experts held": held}, kls),
        instead={
