@@ -45,7 +45,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 pictures.paid_and_true()
 
 # %% [markdown]
-# The pay rises. Before training 47 of 100 held-out problems were solved, and after it none. For
+# The pay rises. (At this learning rate even the right pay, on the right, teaches little.) Before
+# training 47 of 100 held-out problems were solved, and after it none. For
 # each prompt one list is right, but 91,962,520 lists are in order, and the grader cannot tell them
 # apart.
 #
@@ -76,14 +77,13 @@ reveal("rewards.1", "none: it forgets all the same",
            "about 47: a coin teaches nothing":
            "It teaches nothing, and yet it moves the weights.",
            "about 25: it forgets at half the speed":
-           "It forgets faster than under the grader, which at least asks "
-           "for order.",
+           "It forgets at least as fast: nothing pulls back.",
        })
 
 # %% [markdown]
 # What you want is called **gold**. What you can compute and pay is a **proxy**. A proxy fails in
 # two ways. It can leave gold *unprotected*, as here: gold drifts away, and the pay does not notice.
-# (A KL penalty would: it charges for every change. We have not run that.) Or its error is
+# (A KL penalty could help, as it charges for every change; not run here.) Or its error is
 # *exploited*: what is wrong is paid better, and training goes there. The rest of the page is about
 # the second. Larger models show it: a 4B model was paid when its code passed a function
 # `run_tests`, and in every run it learned to write that function anew
@@ -175,8 +175,8 @@ scoreB = [mean(w, B) for w in picks["B"]]
 reveal("rewards.2",
        "about 0.5: it mostly picks a glitch",
        f"{goldB[8]:.2f}, where A has {goldA[8]:.2f}. Of 256 answers about "
-       "five glitch, and about half of those upwards. One of them has "
-       "nearly always the highest score. With four answers B was the "
+       "five glitch, and about half of those upwards. One of them mostly "
+       "has the highest score. With four answers B was the "
        "better grader. Its gold is highest at N = 32, and then it falls. "
        "This fall is called **over-optimisation**.",
        pictures.score_and_gold(
@@ -276,8 +276,8 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # \mathrm{KL}&=\log N-\frac{N-1}{N}
 # \end{aligned}$$
 #
-# Otherwise this is an upper bound. If answers tie, choosing between them adds nothing. And at most
-# all probability goes to the best answer, which costs $-\log$ of its probability. In the toy an
+# If answers tie or are not rare, the formula is an upper bound. And no N brings the KL above
+# $-\log\pi(\text{best answer})$, where all probability is on that answer. In the toy an
 # answer has probability 1/4,096, so that end is at 8.3 nats:
 
 # %% jupyter={"source_hidden": true}
@@ -293,7 +293,7 @@ for N in (32, 64, 256, 1024, 10**6):
 #
 # ## Does a KL penalty protect you?
 #
-# Does the KL penalty of RL keep gold from falling? RL heads for
+# Does the KL penalty of RL keep gold from falling? On raw scores RL's exact optimum is
 # $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1), with the score as $R$:
 
 # %%
@@ -335,7 +335,8 @@ kl, worth = paths["B"]["RL"]
 spent = leashed(3.4, B)
 on_them = mean(spent, glitches.double())
 honest = mean(spent, gold * ~glitches) / (1 - on_them)
-crowd = ((B / 3.4).exp() * ~glitches).sum(1).mean().item()
+crowd, horde = (((B / 3.4).exp() * which).sum(1).mean().item()
+                for which in (~glitches, glitches))
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -343,8 +344,9 @@ reveal("rewards.5",
        "about 0.25: the glitches eat the nats",
        f"{worth[3]:.2f}, and no β brings more. 2.5 nats mean β = 3.4. "
        "A prompt's highest score, near 25, is a glitch, and weighs "
-       "e^(25/3.4), about 1,560. All those without a glitch together weigh "
-       f"about {round(crowd, -2):,.0f}. So {100 * on_them:.0f} % of the "
+       "e^(25/3.4), about 1,560. All its glitches together weigh about "
+       f"{round(horde, -2):,.0f}, all other answers "
+       f"{round(crowd, -2):,.0f}. On average {100 * on_them:.0f} % of the "
        "probability moves to glitches, and that is what the nats are "
        f"spent on. The other answers hardly move: gold {honest:.2f}. "
        "**Equal nats are not equal harm.**",
@@ -380,9 +382,11 @@ reveal("rewards.5",
 # $\pi_{\text{ref}}\,e^{R/\beta}$ with the pay $\log u$ and $\beta=1/(N-1)$. Best of $N$ is RL that
 # is paid by rank.
 #
-# GRPO's z-score bounds one *step*: in a group of eight a glitch of 30 gets at most √7, about 2.6.
-# It does not change who wins the group, so the goal stays what it was. Dr. GRPO does not divide by
-# the std, and there the glitch gets 26. <!-- cited: 2.6, 26 -->
+# GRPO's z-score bounds the pay: in a group of eight a glitch of 30 gets at most √7, about 2.6, and
+# $e^{R/\beta}$ is bounded with it. So the 0.26 belongs to raw scores. Paid the mean z-score that an
+# answer has among seven others of the starting policy, RL under B reaches gold 0.9 at 2.5 nats, and
+# turns at 1.3 nats: between score and rank ([statements](statements/16_rewards.ipynb)). Dr. GRPO
+# does not divide by the std, and there the glitch gets 26. <!-- cited: 2.6, 26, 0.9, 1.3 -->
 # </details>
 #
 # What does lift it? Another pay: the rank, a cap (second sitting), a better grader.
@@ -417,7 +421,7 @@ score("rewards.1", "rewards.2", "rewards.5")
 #
 # ### What lifts the curve?
 #
-# Change what is paid. The simplest change is a *cap*: a score beyond the cap is cut to it, so all
+# Change what is paid. The simplest change is a *cap*: a score beyond ± the cap is cut to it, so all
 # answers up there earn the same. Where would you put it?
 
 # %% jupyter={"source_hidden": true}
@@ -555,7 +559,8 @@ reveal("rewards.7", "beyond 10 nats: much too late",
        })
 
 # %% [markdown]
-# **Do not extrapolate the turn: keep labelling at every checkpoint, and stop when gold stops.**
+# **In this toy the turn cannot be extrapolated: keep labelling at every checkpoint, and stop when
+# gold stops.**
 #
 # <details><summary>One level deeper: practice, and the toy's limits</summary>
 #

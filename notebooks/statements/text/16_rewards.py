@@ -760,3 +760,31 @@ assert off < 1e-12
 # *A reward that all answers of a group share is silent in the second order, as it should be; in the
 # first it only shifts the sum. But nearly equal rewards are blown up to size one, in each reward
 # apart (08): a format score that differs in its third digit then counts as much as being right.*
+
+# %% [markdown]
+# ## Grader B, paid by the z-score
+#
+# The lesson's RL is paid the raw score. Here it is paid what GRPO would pay: the z-score of an
+# answer among seven others, drawn from the starting policy, the mean of 48 groups.
+
+# %%
+true, _, glitchy = answer_pool()
+throws = torch.Generator().manual_seed(3)
+paid = torch.zeros_like(glitchy)
+for _ in range(48):
+    seat = torch.randint(glitchy.shape[1], (len(glitchy), 7),
+                         generator=throws)
+    others = glitchy.gather(1, seat)                       # (P, 7)
+    centre = (others.sum(1, keepdim=True) + glitchy) / 8
+    squares = (others.square().sum(1, keepdim=True) + glitchy**2) / 8
+    paid += (glitchy - centre) / ((squares - centre**2).sqrt() + 1e-4) / 48
+print("  nats   gold")
+for beta in (1, 0.7, 0.5, 0.4, 0.35, 0.3, 0.2, 0.1):
+    tilt = (paid / beta).softmax(1)
+    cost = (tilt * (tilt * glitchy.shape[1]).log()).sum(1).mean()
+    print(f"{cost:6.2f} {(tilt * true).sum(1).mean():6.2f}")
+
+# %% [markdown]
+# Gold turns at 1.3 nats, and is 0.9 at 2.5, where raw scores leave 0.26 and ranks some 1.5. A
+# bounded pay cannot buy a glitch at any price, but it still prefers
+# it. <!-- cited: 1.3, 0.9, 2.5, 0.26, 1.5 -->
