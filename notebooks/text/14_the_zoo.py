@@ -82,9 +82,10 @@ reveal("zoo.1", "2 and 3: their losses average alike",
        "setting, and the default is one mean over all tokens.",
        token_grid.token_grid(
            first, {name: push(o, first) for name, o in teams.items()},
-           count="", caption="The push on each token. Left, a token of a "
-           "short answer counts more. Middle and right, all tokens count "
-           "alike."),
+           count="", caption="The push on each token, in units of an "
+           "average token's share (times 16). Left, a token of a short "
+           "answer counts more. Middle and right, all tokens count alike. Both libraries "
+           "divide by the sample std, so A is ±0.87 here."),
        instead={
            "1 and 3: their method is the same":
            "The word is the same. The average is not.",
@@ -185,9 +186,9 @@ print(f"tokens shut: {int(shut[mask].sum())} of {int(mask.sum())}, "
 
 # %% [markdown]
 # So yes. In the same way CISPO's cap is a gate on $A\log\pi$. The convention is to put a part where
-# its paper puts it. The number of entries in which two lines differ therefore measures nothing. It
-# says where to look. **Whether two losses differ is decided by their pushes, on the batch at
-# hand.**
+# its paper puts it. So the number of entries in which two lines differ is no measure of how far
+# apart two losses are. It says where to look. **Whether two losses differ is decided by their
+# pushes, on the batch at hand.**
 #
 # ## Which choices act on a fresh batch?
 #
@@ -224,9 +225,9 @@ split = torch.cosine_similarity(families[0][0], families[1][0], 0)
 reveal("zoo.2", "3: two choices still act",
        "; ".join(" = ".join(names) for _, names in families)
        + r". At $\rho=1$ each of these surrogates has slope $A$, and no "
-       "gate is shut. A ratio per answer is a mean over its T tokens, so "
-       "each token gets 1/T: GRPO's average. **Only the advantage and the "
-       "weights still act.**",
+       "gate is shut. The log of a ratio per answer is a mean over its T "
+       "tokens, so each token gets 1/T: GRPO's average. **Only the "
+       "advantage and the weights still act.**",
        instead={
            "7: their lines all differ":
            "The lines do. But a clip, a cap and a soft edge have one "
@@ -392,8 +393,8 @@ score("zoo.1", "zoo.2", "zoo.3")
 # the 99 % interval of the mean difference over the 20 seeds. Inside $\pm s$: *no difference* that
 # matters. Beside 0: *better* or *worse*. Otherwise: *inconclusive*.
 #
-# First, answers that are $k$ updates old. At $k=4$ a run without a clip ends below one with a clip
-# at 0.2.
+# First, answers that are $k$ updates old; ρ is the ratio to the policy that wrote them. At $k=4$ a
+# run without a clip ends below one with a clip at 0.2.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -445,9 +446,9 @@ task("zoo.t2", race_rates.race_rates_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # At 32 updates, the most there is, ratios move furthest and the clip has most to stop: at a rate of
-# 0.003 it leads by 0.43. <!-- cited: 0.43 --> With each at its best rate nothing is left on these
-# five seeds. That lead was one of *rates*: the clip allows a larger one. At 8 updates, each at its
-# best, 0.07 is left.
+# 0.003 it leads by 0.43. <!-- cited: 0.43 --> With each at its best rate the lead is too small for
+# these five seeds to show, and 20 seeds are *inconclusive* (below). That lead was one of *rates*:
+# the clip allows a larger one. At 8 updates, each at its best, 0.07 is left.
 # </details>
 #
 # A row for every verdict of the rule, each side tuned:
@@ -497,8 +498,9 @@ check.two_ratios(my_two_ratios)
 
 # %% [markdown]
 # **2 Implement** · 5 minutes. MaxRL divides the centred reward by the group's *mean*:
-# $A=(R-\bar R)/\bar R$. So it climbs $\log p$ instead of the chance of success $p$, since
-# $\nabla\log p=\frac1p\nabla p$. Write $A$ for rewards of 0 and 1. A group that is all wrong gets
+# $A=(R-\bar R)/\bar R$. So it climbs, roughly (the mean is of the same few answers), $\log p$
+# instead of the chance of success $p$, since $\nabla\log p=\frac1p\nabla p$. Write $A$ for rewards
+# of 0 and 1. A group that is all wrong gets
 # 0. Rewards come flat, one prompt after the other.
 #
 # <details><summary>hint</summary>One prompt a line. Subtract the line's mean, divide by it. When is it 0?</details>
@@ -540,7 +542,7 @@ check.name_this_the_zoo("")
 # <details><summary><b>Is that decomposition unique?</b></summary>
 #
 # No. PPO's clip has the gradient of ρA with a gate, and CISPO's cap is a gate on A log π. So the
-# number of entries that differ measures nothing: one entry can change every push, or none. It is a
+# number of entries that differ is no distance: one entry can change every push, or none. It is a
 # checklist. Compare pushes per token on one batch to know whether two losses differ.
 # </details>
 # <details><summary><b>How does CISPO differ from DAPO?</b></summary>
@@ -575,7 +577,8 @@ check.name_this_the_zoo("")
 #
 # I write its line beside its rival's, and ask which entries acted in the run: updates per batch,
 # engine lag, share of gated tokens. Then whether both were tuned, with equal answers, several seeds
-# and an interval. In our toy a lead of 0.43 at one shared rate was gone with each at its best.
+# and an interval. In our toy a lead of 0.43 at one shared rate shrank, with each at its best, to
+# what 20 seeds cannot tell from 0.
 # <!-- cited: 0.43 -->
 # </details>
 #
