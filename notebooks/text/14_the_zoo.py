@@ -84,8 +84,9 @@ reveal("zoo.1", "2 and 3: their losses average alike",
            first, {name: push(o, first) for name, o in teams.items()},
            count="", caption="The push on each token, in units of an "
            "average token's share (times 16). Left, a token of a short "
-           "answer counts more. Middle and right, all tokens count alike. Both libraries "
-           "divide by the sample std, so A is ±0.87 here."),
+           "answer counts more. Middle and right, all tokens count "
+           "alike. Both libraries divide by the sample std, so A is "
+           "±0.87."),
        instead={
            "1 and 3: their method is the same":
            "The word is the same. The average is not.",
