@@ -39,8 +39,8 @@ PROMPTS, ANSWERS, SEEDS = 512, 32, (0, 1, 2)
 def leave_one_out(rewards: Tensor) -> Tensor:
     """Reward minus the mean of the others of the row.
 
-    >>> leave_one_out(torch.tensor([[1.0, 0.0, 0.0]])).tolist()
-    [[1.0, -0.5, -0.5]]
+    >>> leave_one_out(torch.tensor([[1.0, 0.0]])).tolist()
+    [[1.0, -1.0]]
     """
     size = rewards.shape[1]
     return (rewards - rewards.mean(1, keepdim=True)) * size / (size - 1)
