@@ -449,7 +449,7 @@ reveal("grpo.5", "0, and the gradient is not 0",
 # %% [markdown] tags=["card"]
 # | GRPO | |
 # |---|---|
-# | sentence | write G answers to one prompt; their mean is the baseline, their std the scale; the rest is PPO without a critic |
+# | sentence | write G answers to one prompt; their mean is the baseline, their std the scale; then PPO's clip, without a critic |
 # | formula | $A_i=(R_i-\bar R)/\sigma_R$ · right $\sqrt{(1-p)/p}$, wrong $-\sqrt{p/(1-p)}$ |
 # | why the prompt's own mean | $\mathbb E[(R-b)^2]=p(1-p)+(b-p)^2$: a misfit is noise |
 # | own reward in the mean | times $(G-1)/G$, no turn |
@@ -652,10 +652,10 @@ check.grpo_loss(my_grpo_loss)
 # </details>
 # <details><summary><b>My loss is 0 from the first step. Is it broken?</b></summary>
 #
-# No, if β is 0 and each answer is averaged over its own length. On a fresh batch every ratio is 1
-# and a group's advantages sum to 0; the gradient need not be 0. Be alarmed by a gradient norm of 0
-# (all silent, or all masked), or by a value that stays exactly 0 at later steps on one batch
-# (is old_logp recomputed?).
+# No, if each answer is averaged over its own length. On a fresh batch every ratio is 1 and a
+# group's advantages sum to 0; the gradient need not be 0. (A KL term is 0 at the very first step,
+# and only there.) Be alarmed by a gradient norm of 0 (all silent, or all masked), or by a value
+# that stays exactly 0 at later steps on one batch (is old_logp recomputed?).
 # </details>
 # <details><summary><b>Which group size?</b></summary>
 #
