@@ -74,8 +74,8 @@ reveal("systems.1",
        f"parameter are {16 * QWEN_7B.parameters / 1e9:.0f} GB.",
        instead={
            "8: weights, gradients and two moments, two bytes each":
-           "A step changes a moment by a small share of itself. In "
-           "bfloat16 such a change is lost, so the moments are float32.",
+           "The moments add up small changes, and bfloat16 loses some. So "
+           "the usual recipe keeps them in float32.",
            "12: weights and gradients in 2 bytes, two moments in float32":
            "This is right about the moments. But where are small updates "
            "collected?",
@@ -155,9 +155,9 @@ task("systems.t1", full_card.full_card_explorer(),
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# Parking. On 4 cards no stage is enough by itself, because each card holds twice the cache that it
-# holds on 8. With parking stage 1 is enough, since the two halves of a step no longer share the
-# card. Real systems park by offloading (verl) or by putting the engine to sleep (vLLM).
+# Alone, a stage: stage 3 brings the fullest moment from 212 GB to 110, parking to 142. Neither is
+# enough. Together stage 1 will do, since the two halves of a step no longer share the card.
+# <!-- cited: 212, 110, 142 --> Real systems park by offloading (verl) or by putting the engine to sleep (vLLM).
 # </details>
 
 # %% jupyter={"source_hidden": true}
@@ -172,8 +172,8 @@ print(f"stage 3 gathers the weights twice a pass, at 400 GB/s: "
 
 # %% [markdown]
 # **And 70 billion parameters?** Training alone fills 14 cards. The sampler's copy is larger than a
-# card, so the engine splits every matrix over several cards (*tensor parallelism*). And the price
-# of the two remedies is now in seconds a step.
+# card, so the engine splits every matrix over several cards (*tensor parallelism*). And the
+# remedies have a price: parking is paid once a step, gathering in every forward and backward pass.
 #
 # <details><summary>One level deeper: other sums of 16, activations and logits</summary>
 #
@@ -266,7 +266,8 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 # age is the number of open answers at an update, counted in batches.** This is **Little's law**.
 # (The synchronous queue has age 0: when it updates, no answer is open.)
 #
-# With `lag` 1 the slots may have begun at most one batch more than the trainer has taken. So about
+# With `lag` 1, at an update the slots may have begun at most one batch more than the trainer has
+# taken. So about
 # one batch is open, and the mean age is about 1. **The limit caps the mean age. Nothing caps the
 # oldest:** in this run it is 13 updates old. To bound it you must cut it, resume it later or drop
 # it, and dropping hits long answers only.
@@ -431,7 +432,8 @@ for T in (50, 1000, 8000):
 reveal("systems.4", "32 g",
        "Variances of independent numbers add, so **the std of log w is the "
        "gap times √T**. The table counts it with the router, whose answers "
-       "are joined at random. The third column is the share of 512 answers "
+       "are joined at random (so they are independent). The third column "
+       "is the share of 512 answers "
        f"that still counts (page 04).\n\n{table}\nOur dense model has "
        f"{dense['std token'] * 1000 ** 0.5:.2f} at 1,000 tokens, and "
        f"nearly "
@@ -524,10 +526,11 @@ task("systems.t3", engine_rules.engine_rules_explorer(),
 # a flip moves on to other prefixes.)
 # </details>
 #
-# **In practice.** For a dense model with short answers, take the exact weight or TIS. For a mixture
-# of experts, replay the experts first. If you mask, mask by sign. Keep the engine's log-prob of
-# every token. Log the mean and the largest gap (in TRL `sampling/sampling_logp_difference`), and
-# the share of tokens dropped *by sign of A*.
+# **In practice.** Where the gap is as small as our dense model's and answers are short, take the
+# exact weight or TIS. For a mixture of experts, replay the experts first. If you mask, do it by
+# sign: that is what the toy can say. Keep the engine's log-prob of every token. Log the mean and
+# the largest gap (in TRL `sampling/sampling_logp_difference`), and the share of tokens dropped *by
+# sign of A*.
 #
 # <details><summary>One level deeper: repair the cause, not the loss</summary>
 #
