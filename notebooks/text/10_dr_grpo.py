@@ -89,7 +89,8 @@ def in_pieces(losses, mask, rows):
 # They train a toy. A coin decides whether an answer will be right. The policy only decides, after
 # every token, whether to stop: with one probability for right answers and another for wrong ones.
 # Both are 0.1 at the start, so answers have ten tokens on average. A right answer earns 1, a wrong
-# one 0, and length earns nothing. The advantage is $A=R-\bar R$.
+# one 0, and length earns nothing. The advantage is $A=R-\bar R$, with the mean over all 32
+# answers of the step.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -114,7 +115,7 @@ reveal("dr_grpo.1",
        "([PR 1161](https://github.com/allenai/open-instruct/pull/1161)).",
        pictures.lengths_by_memory(
            {"32 answers at once": runs[32], "one at a time": runs[1]}, 10.0,
-           "The same loss in words, two memories. Thick: the mean of 200 "
+           "The same loss, at two sizes of memory. Thick: the mean of 200 "
            "seeds; thin: twenty of them."),
        instead={
            "the same policy: a mean of means is the mean":
@@ -142,9 +143,10 @@ reveal("dr_grpo.1",
 # &\;\to\;\mathbb E\Big[\tfrac{1}{G\,L_{\max}}\textstyle\sum_i\sum_t(R_i-\bar R)\,\nabla\log\pi(y_{i,t})\Big]&&\textbf{a choice: which fixed number divides}
 # \end{aligned}$$
 #
-# **The policy gradient gives every token the same weight.** Both arrows are allowed for one reason:
-# the number is fixed *before* anything is sampled, so it can be taken out of the expectation.
-# $\sigma_R$ and $T_i$ come with the answers, so they cannot.
+# **The policy gradient gives every token the same weight.** Both arrows are allowed because the
+# number is fixed *before* anything is sampled, and is the same for every prompt. $T_i$ and
+# $\sigma_R$ come with the answers. (A prompt's true spread, known beforehand, would not do either:
+# it would weigh the prompts anew.)
 #
 # The first row is RLOO (03). The last row is Dr. GRPO ("GRPO done right"). It has no $\sigma_R$,
 # and in place of $T_i$ a constant $L_{\max}$, the longest answer that may be written. With the clip
@@ -238,46 +240,28 @@ for k in (8, 15):
 # $B\,L_{\max}$.
 #
 # People say that a token mean favours long answers. Test it on group A alone, with 3, 5, 2 and 6
-# tokens and $L_{\max}=8$. An answer's *share* is the weight of its tokens over the weight of all.
-# Under $1/T$ every answer has a share of a quarter.
+# tokens and $L_{\max}=8$:
 
 # %% jupyter={"source_hidden": true}
-# your guess
-predict("dr_grpo.3", "Which share does the answer of 6 tokens have under "
-        "the token mean, and which under the constant?",
-        ["3/8 and 1/4", "3/8 and 3/8", "3/8 and 3/16", "1/4 and 3/8"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, computed
+# the picture
 one = running_group()                          # group A
 own = one.lengths[:, None].expand(4, 6)
 rules = {"1/T": 1 / (4 * own), "token mean": torch.ones(4, 6) / 16,
          "constant 8": torch.ones(4, 6) / (4 * 8)}
 sign = torch.tensor([1.0, 1, -1, -1])[:, None]          # of A
+token_grid.token_grid(
+    one, {name: 16 * c * sign for name, c in rules.items()}, count="",
+    caption=("Weight of a token, with the sign of its advantage; 1 is the "
+             "token mean's. Left: every row has the same sum. In the "
+             "others every token has the same weight."))
 
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("dr_grpo.3", "3/8 and 3/8",
-       "It holds 6 of 16 tokens under both. Within one batch the two rules "
-       "give the same direction. A long answer gets more of the step "
-       "because it has more tokens; the derivation asks for that. The "
-       "rules differ *between* batches: **the token mean's divisor is "
-       "counted after sampling, and an answer's own length is part of the "
-       "count.**",
-       token_grid.token_grid(
-           one, {name: 16 * c * sign for name, c in rules.items()},
-           count="", caption=(
-               "Weight of a token, with the sign of its advantage; 1 is "
-               "the token mean's. Left: every row has the same sum. In the "
-               "others every token has the same weight.")),
-       instead={
-           "3/8 and 1/4":
-           "The constant, too, gives each token the same weight.",
-           "3/8 and 3/16":
-           "The weights are half as large, but so is their sum.",
-           "1/4 and 3/8":
-           "A quarter is the share under 1/T.",
-       })
+# %% [markdown]
+# The long answer holds 6 of the 16 tokens, so under the token mean it gets 6/16 of the step. Under
+# the constant it gets 6/16, too: within one batch the two rules have the same direction. A long
+# answer counts more because it has more tokens, and the derivation asks for that.
+#
+# The rules differ *between* batches. **The token mean's divisor is counted after sampling, and an
+# answer's own length is part of the count.**
 
 # %% [markdown]
 # ## How much does a counted divisor push on length?
@@ -322,8 +306,8 @@ reveal("dr_grpo.4", "about 13 tokens",
        f"They have {ends[8][0]:.1f}. An answer's own tokens are about an "
        "eighth of the divisor, so its length has little say. "
        f"The length bias is {bias[1]:.3f} at n = 1, {bias[8]:.3f} at 8, "
-       f"{bias[32]:.3f} at 32. **For n ≥ 2 it is below 1/(n − 1), "
-       "however long the answers are** (second sitting).",
+       f"{bias[32]:.3f} at 32. **Share the divisor, and the bias is "
+       "diluted.**",
        pictures.who_shares(bias, ends, 10.0, (
            "Left, the length bias at the start, ten tokens on average. "
            "Right, the toy after training: the mean of 200 seeds.")),
@@ -349,9 +333,9 @@ pictures.recorded_lengths(
 
 # %% [markdown]
 # Left and middle differ in the length divisor alone; both divide by $\sigma_R$. **Here it is the
-# answer's own length as divisor that drives right and wrong apart.** In the right panel one seed
-# still fell to about 14 tokens, right and wrong answers together: an expected push of 0 leaves
-# noise, and nothing in the reward calls a length back. <!-- cited: 14 -->
+# answer's own length as divisor that drives right and wrong apart.** In the middle and the right
+# panel one seed each still wandered down to about 14 tokens: an expected push of 0 leaves noise,
+# and no reward pulls a length back. <!-- cited: 14 -->
 
 # %% [markdown]
 # ## How do you compute it in pieces?
@@ -378,10 +362,30 @@ task("dr_grpo.t2", micro_batches.micro_batches_explorer(),
 #
 # $$\text{sum over the piece's tokens}\times\frac{D}{N}$$
 #
-# $D$ is the number of GPUs that read different answers (the data-parallel ranks). Data parallelism
-# averages their gradients, and $D$ undoes it. A constant needs no count of tokens, but its $B$,
-# too, belongs to the step, not to the piece. On one GPU, and with any pieces, this gives the
-# gradient of the whole batch:
+# $D$ is the number of GPUs that read different answers (the data-parallel ranks).
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("dr_grpo.6", "Two GPUs: the answers on the first have 6 tokens in "
+        "all, on the second 10. Data parallelism averages their gradients. "
+        "By what must the first multiply the sum of its losses?",
+        ["1/6", "1/8", "1/16", "1/32"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("dr_grpo.6", "1/8",
+       "N = 16 and D = 2, so D/N = 1/8, on both GPUs. The average over two "
+       "GPUs halves it, and every token ends with 1/16.",
+       instead={
+           "1/6": "That is its own mean. Then its tokens weigh 1/12 after "
+                  "averaging, and the other GPU's 1/20.",
+           "1/16": "After averaging, every token weighs 1/32: half a step.",
+           "1/32": "The average divides by two again: a quarter of a step.",
+       })
+
+# %% [markdown]
+# A constant needs no count of tokens, but its $B$, too, belongs to the step, not to the piece. On
+# one GPU, with any pieces, this gives the gradient of the whole batch:
 
 # %%
 def count_first(losses, mask, rows):
@@ -407,20 +411,24 @@ for rows in (8, 4, 2, 1):
 # | own length (GRPO) | $\frac1{B\,T_i}$ | `grpo` | `seq-mean-token-mean` |
 # | tokens of the piece | $\frac1{K\,N_k}$ | `bnpo` | `token-mean` when nobody passes the count |
 # | tokens of the step | $\frac1N$ | `dapo` (default) | `token-mean` (default) |
+# | tokens of the prompt (DAPO's paper) | $\frac1{P\,N_p}$ | | |
 # | constant (Dr. GRPO) | $\frac1{B\,L_{\max}}$ | `dr_grpo` | `seq-mean-token-sum-norm` |
 #
-# $K$ pieces, $N_k$ tokens in the piece. These words set the divisor only. For Dr. GRPO the std must
-# go as well: `scale_rewards="none"` in TRL, `norm_adv_by_std_in_grpo=False` in verl.
+# $K$ pieces, $N_k$ tokens in the piece; $P$ prompts, $N_p$ tokens of the prompt's answers.
 #
-# By default take the token mean over the step. With hundreds of answers its length bias is small,
-# and its weights sum to 1. Under a constant longer answers make a larger step. Take the constant if
-# you cannot count over all GPUs. Avoid the piece's own count.
+# **Length.** By default take the token mean over the step. With hundreds of answers its length bias
+# is small, and its weights sum to 1. Under a constant longer answers make a larger step. Take the
+# constant if you cannot count over all GPUs. Avoid the piece's own count.
+#
+# **The std** is a second switch: `scale_rewards` in TRL, `norm_adv_by_std_in_grpo` in verl. Drop it
+# for the gradient's own weights. Keep it if you want prompts near 0 and 1 to count more. A third
+# way divides by the std of the *whole step* (`"batch"` in TRL): one number for all prompts, so none
+# is favoured, and the step keeps its size when rewards change scale.
 #
 # <details><summary>Is one of them better? And two traps</summary>
 #
-# * Dr. GRPO's authors report the same accuracy with fewer tokens. ScaleRL prefers a mean per
-#   prompt, which DAPO's paper prints ([arXiv 2510.13786](https://arxiv.org/abs/2510.13786), section
-#   3.2).
+# * Dr. GRPO's authors report the same accuracy with fewer tokens. ScaleRL prefers the mean per
+#   prompt ([arXiv 2510.13786](https://arxiv.org/abs/2510.13786), section 3.2).
 # * accelerate and DeepSpeed also divide each piece's loss by the number of pieces $K$. Then
 #   multiply by $K$.
 # * verl's older FSDP actor did not pass the step's count, so its default had this page's bug
@@ -437,12 +445,12 @@ for rows in (8, 4, 2, 1):
 # | formula | $A_i=R_i-\bar R$ · weight of a token: GRPO $1/(B\,T_i)$, token mean $1/N$, Dr. GRPO $1/(B\,L_{\max})$ |
 # | derived | every token the same weight; which fixed number divides is a choice |
 # | relative | RLOO times (G−1)/G, plus clip and 1/L_max |
-# | length bias | large under 1/T, below 1/(n−1) if n answers share the divisor, 0 under a constant |
+# | length bias | large under 1/T, diluted if n answers share the divisor (in the toy below 1/(n−1)), 0 under a constant |
 # | in pieces | count the step's tokens $N$ first; each piece: its sum × (data-parallel GPUs) / $N$ |
 
 # %%
 print(difference(ZOO["grpo"].replace(terms=()), ZOO["dr_grpo"]))
-score("dr_grpo.1", "dr_grpo.2", "dr_grpo.3", "dr_grpo.4")
+score("dr_grpo.1", "dr_grpo.2", "dr_grpo.4", "dr_grpo.6")
 
 # %% [markdown]
 # ## Second sitting: long answers, small steps
@@ -471,7 +479,7 @@ task("dr_grpo.t1",
 # $$\mathbb E\Big[\frac{1-qT}{qT}\Big]=\frac1q\,\mathbb E\Big[\frac1T\Big]-1=\frac{\log(1/q)}{1-q}-1$$
 #
 # Now let $n$ answers share $N$ tokens, $\bar N=n/q$ on average. A token weighs $\bar N/N$; given
-# $N$, each answer owns $N/n$ of them on average, so
+# $N$, no answer differs from the next, so each owns $N/n$ of them on average, and
 #
 # $$\mathbb E\big[\tfrac{\bar N}{N}(1-qT)\big]=\mathbb E\big[\tfrac{\bar N}{N}\big]-1$$
 #
@@ -481,24 +489,25 @@ task("dr_grpo.t1",
 #
 # **Under $1/T$ the bias grows with the logarithm of the mean length, without end. Shared by
 # $n\ge2$, it stays below $1/(n-1)$.** With $n=2$ it still grows: 0.654 at 10 tokens, 0.957
-# at 200. <!-- cited: 0.654, 0.957 -->
+# at 200. Both need lengths that are drawn independently. Real answers to one prompt are alike in
+# length; then they dilute one another less. <!-- cited: 0.654, 0.957 -->
 #
-# ### Does a smaller gradient matter?
+# ### Did Dr. GRPO only take smaller steps?
 #
-# In the transformer's runs, was Dr. GRPO's panel flat only because its steps were smaller? Here are
-# the gradient norms, the mean over steps and seeds:
+# Why was Dr. GRPO's panel flat in the transformer's runs? Look at the gradient norms:
 
 # %%
 for name, run in pictures.RUNS.items():
     norm = torch.tensor([list(curve(run, seed, "grad_norm"))
                          for seed in (0, 1, 2)])
-    print(f"{name:27s} {norm.nanmean():.3f}")
+    largest = norm.nan_to_num(0).max()
+    print(f"{name:26s} mean {norm.nanmean():.3f}, largest {largest:.2f}")
 
 # %% [markdown]
-# Dr. GRPO's gradient is a tenth of the others'. But the token mean's is nearly as large as GRPO's,
-# and its panel is flat, too. So step size alone does not explain the gap.
+# Dr. GRPO's gradient is a tenth of the others'. Perhaps its lengths stood still because the policy
+# hardly moved.
 #
-# People say that such a factor does not matter, because the learning rate absorbs it. Test it with
+# People say that such a factor does not matter, because the optimizer absorbs it. Test it with
 # one weight and made-up gradients: four small ones to one side, then a large one to the other, for
 # 40 steps. One run takes them whole, the other a sixteenth of each.
 
@@ -534,8 +543,7 @@ reveal("dr_grpo.5", "SGD and clipped Adam",
        "Adam alone hides the factor. With clipping, the rare gradient of 4 "
        "is cut to 1, but a sixteenth of it passes uncut. So the balance of "
        "large and small gradients changes, and the two runs end on "
-       "opposite sides. **After a switch, compare the gradient norm with "
-       "the threshold.**",
+       "opposite sides.",
        pictures.step_sizes(paths, (
            "One weight, made-up gradients. Only plain Adam makes the two "
            "the same run.")),
@@ -547,6 +555,16 @@ reveal("dr_grpo.5", "SGD and clipped Adam",
            "SGD, Adam and clipped Adam":
            "Adam alone divides the factor away.",
        })
+
+# %% [markdown]
+# Back to the transformer. Its runs used Adam and a threshold of 1, and no norm of any step was
+# above 0.79. So nothing was clipped, and Adam hid the factor: all three took steps of about the
+# same size, and **the flat panel is the divisor's doing.** <!-- cited: 0.79 -->
+#
+# With a threshold of 0.1 it would have been another story: GRPO's gradients would be clipped at
+# most steps, Dr. GRPO's never. When you switch, keep the learning rate under Adam, and scale the
+# clip threshold by the ratio of the two norms. Under SGD scale the learning
+# rate. <!-- cited: 0.1 -->
 
 # %%
 score("dr_grpo.5")
@@ -644,15 +662,14 @@ check.name_this_dr_grpo(my_answer)
 #
 # In share yes, in pressure hardly. A long answer gets more of the step because it has more tokens,
 # under a constant exactly as much. Pressure on length comes from a weight that depends on the
-# answer's own length: large under 1/T; below 1/(n−1) of an average token's weight if n answers
-# share the divisor (0.03 at 32); none under a constant.
+# answer's own length: large under 1/T; small if many answers share the divisor (0.03 of an average
+# token's weight at 32 in our toy); none under a constant.
 # </details>
 # <details><summary><b>The gradient asks for a constant. Why would you divide by a sampled N?</b></summary>
 #
-# For a step that keeps its size when lengths change; the bias is small, below 1/(n−1) for n
-# answers. It is no gain in variance: in our toy its gradient is as noisy as the constant's. Adam
-# divides out a fixed factor and follows a slow one, but hardly the difference between two batches.
-# Norm clipping sees them all.
+# For a step that keeps its size when lengths change: under a constant a batch of long answers makes
+# a large step, and Adam does not undo what changes from batch to batch. The price is a small length
+# bias, in our toy below 1/(n−1) for n answers. And a token mean needs no guess of a constant.
 # </details>
 # <details><summary><b>Does Dr. GRPO make answers longer?</b></summary>
 #

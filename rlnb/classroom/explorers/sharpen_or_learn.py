@@ -16,8 +16,8 @@ from rlnb.classroom.explorers.arguments import between, checked, echoing
 from rlnb.classroom.figures import BLACK, GREY, ORANGE
 
 __all__ = [
-    "KS", "alt", "build", "compute", "little_skill", "readout", "sharpen_or_learn_explorer",
-    "sharpened", "update",
+    "KS", "alt", "build", "compute", "learned_and_behind", "little_skill", "readout",
+    "sharpen_or_learn_explorer", "update",
 ]  # fmt: skip
 
 PROBLEMS, CHOICES, SKILL = 200, 40, 4.0
@@ -120,9 +120,9 @@ def alt(data) -> str:
     )
 
 
-def sharpened(data) -> bool:
-    """+0.25 at k = 1 by sharpening alone."""
-    return data["skill"] == 0 and data["now"][0] - data["base"][0] >= 0.25
+def learned_and_behind(data) -> bool:
+    """New skill on 15 % of the problems or more, and yet overtaken by the base."""
+    return data["skill"] >= 15 and data["crossing"] is not None
 
 
 def little_skill(data) -> bool:

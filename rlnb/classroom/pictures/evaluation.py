@@ -182,6 +182,8 @@ def heated(curves: Mapping[tuple[str, float], np.ndarray]) -> Picture:
     def build(figure, _):
         axes = figure.add_axes((0.07, 0.16, 0.62, 0.8))
         for i, (key, (line, mark)) in enumerate(looks.items()):
+            if key not in curves:
+                continue
             rows = curves[key]
             error = 2 * rows.std(0, ddof=1) / len(rows) ** 0.5
             x = np.arange(rows.shape[1]) + 0.08 * (i - 1.5)
