@@ -49,7 +49,7 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # start:
 
 # %% tags=["setup", "nbval-ignore-output"] jupyter={"source_hidden": true}
-# 16 batches of 16 prompts, 8 answers each, from the untrained model
+# 16 batches of 16 prompts, 8 answers each, from the model before RL
 torch.set_default_dtype(torch.float32)         # as the model is
 model, tokenizer = load(data_folder() / "model_pick", device="cpu")
 sampled = sample_decisions(model, tokenizer, TASKS["pick"], batches=16,
@@ -84,7 +84,7 @@ reveal("biases.1", "wrong ones: they grow, right ones do not",
        "On all three seeds wrong answers grow almost to the limit, and "
        "right ones shrink almost to the shortest possible. Without the two "
        "divisions (right panel) they stay within a few tokens of each "
-       "other. Neither rule learned to solve more: pass@1 on other "
+       "other; one seed drifts down, both kinds together. Neither rule learned to solve more: pass@1 on other "
        "problems ends at "
        f"{min(ends):.2f} to {max(ends):.2f}, from "
        f"{recorded_runs.evaluated('GRPO', 'pass@1', min)[0]:.2f}.",
@@ -173,12 +173,12 @@ reveal("biases.2", "undivided: neither way; divided by T: longer",
 #
 # $$\mathbb E\Big[A\,\frac{1-qT}{T}\Big]=A\,\big(\mathbb E[\tfrac1T]-q\big),\qquad\mathbb E[\tfrac1T]>\frac1{\mathbb E[T]}=q\quad\text{(Jensen: }1/T\text{ is convex)}$$
 #
-# So right answers push towards stopping, wrong ones towards going on. (Why divide by $T$? It gives
-# every answer one vote.)
+# So right answers push towards stopping, wrong ones towards going on.
 
 # %% [markdown]
 # A group's advantages sum to 0. So if right and wrong answers take the same decision to stop, their
-# pushes cancel. **They part only if the model can tell, before it stops, that it failed.**
+# pushes cancel. **Where the decision to stop is all that differs, they part only if the model can
+# tell, before it stops, that it failed.**
 #
 # The toy now writes `:` or `;` first. A slider says how often this verdict is true. It stops
 # with one chance after `:`, with another after `;`. Only these two learn.
@@ -323,7 +323,7 @@ predict("biases.5", "In which group does the word gain most?",
         ["one right, seven wrong: the largest advantages",
          "four right, four wrong: the most signal",
          "the same in every group: 0.01 is 0.01",
-         "all eight right: nothing else to tell apart"])
+         "all eight right: the smallest spread of rewards"])
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the word's gain, folded
@@ -342,7 +342,7 @@ half = advantages((torch.arange(8) < 4).double())
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("biases.5", "all eight right: nothing else to tell apart",
+reveal("biases.5", "all eight right: the smallest spread of rewards",
        f"With four right the word gains {word_gains(4):.2f}, with one "
        f"{word_gains(1):.2f}, with all {word_gains(8):.2f}. (Right against "
        f"wrong, among four and four, gains {half[0] - half[-1]:.2f}.) "
@@ -366,7 +366,8 @@ reveal("biases.5", "all eight right: nothing else to tell apart",
 # small bonus rides on a 0/1 reward.
 #
 # By default TRL 1.16.0 and verl 0.9.1 divide by the std, not by $T$: they take one mean over all
-# tokens. TRL's `loss_type="grpo"` brings $1/T$ back.
+# tokens of a step. So an answer's length is a small part of its divisor, and a small part of the
+# bias is left (10). TRL's `loss_type="grpo"` brings $1/T$ back.
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -575,7 +576,7 @@ check.silent_bug_grpo_biases(my_test)
 # <details><summary><b>Does a small std blow up the gradient?</b></summary>
 #
 # No: no advantage passes √(G−1). But in a group that is all right a bonus of 0.01 becomes as large
-# as right against wrong elsewhere, and a limit on the gradient norm need not notice. Our model
+# as right against wrong elsewhere. Our model
 # learned to write the word that earned it, on three seeds of three; without the std on none.
 # </details>
 #

@@ -351,7 +351,7 @@ for word, count in told.most_common():
 #
 # | # | one hears | verdict | what to say | numbers |
 # |---|---|---|---|---|
-# | [E01](../statements/17_evaluation.ipynb#E01-%C2%B7-up-at-1%2C-down-at-k) | Pass@1 up with pass@k flat or down means sharpening. | true | Answers sharpened to the third power: pass@1 from 0.23 to 0.49, pass@256 from 0.99 to 0.89, curves crossing between 8 and 16. |  |
+# | [E01](../statements/17_evaluation.ipynb#E01-%C2%B7-up-at-1%2C-down-at-k) | Pass@1 up with pass@k flat or down means sharpening. | true | Answers sharpened to the third power: pass@1 from 0.22 to 0.47, pass@256 from 0.94 to 0.84, curves crossing between 8 and 16. A model that learned as well can show the same curve. |  |
 # | [E02](../statements/17_evaluation.ipynb#E02-%C2%B7-a-rise-at-large-k) | New ability created by RL would show as a rise of pass@k when k is large. | it depends | n = 16, 3 right, k = 8: 0.900 unbiased, 0.810 plugged in. |  |
 # | [E03](../statements/17_evaluation.ipynb#E03-%C2%B7-weights-and-outputs) | RL explores in weights, test-time search in outputs. | it depends | RL stores what it finds, search throws it away after use. | Snell et al., arXiv 2408.03314 |
 # | [E04](../statements/17_evaluation.ipynb#E04-%C2%B7-RL-uses-up-entropy) | RL uses up entropy. | true | Two equally right answers of ten under sampled GRPO: one of them ends with nearly everything. The exact gradient keeps two even ones even. |  |

@@ -247,5 +247,5 @@ def bonus_runs() -> Picture:
         size=(900, 280),
         alt=f"wait per answer over training, each seed. Over the last ten steps: {said}.",
         caption="Divided by the std, all three seeds learn to write the word that is worth a "
-        "hundredth; undivided, none does.",
+        "hundredth; undivided, none does within these 50 steps.",
     )
