@@ -334,8 +334,8 @@ pictures.recorded_lengths(
 # %% [markdown]
 # Left and middle differ in the length divisor alone; both divide by $\sigma_R$. **Here it is the
 # answer's own length as divisor that drives right and wrong apart.** In the middle and the right
-# panel one seed each still wandered down to about 14 tokens: an expected push of 0 leaves noise,
-# and no reward pulls a length back. <!-- cited: 14 -->
+# panel one seed each wandered down to 14 to 18 tokens, both kinds together: where nothing pushes,
+# noise is left, and no reward pulls a length back. <!-- cited: 14, 18 -->
 
 # %% [markdown]
 # ## How do you compute it in pieces?
@@ -357,33 +357,36 @@ task("dr_grpo.t2", micro_batches.micro_batches_explorer(),
 # 2 + 6. So test with an uneven split.
 # </details>
 #
-# **Count first.** Before the first `backward()`, count the tokens $N$ of the whole step, over all
-# pieces and all GPUs. Then the loss of each piece is
-#
-# $$\text{sum over the piece's tokens}\times\frac{D}{N}$$
-#
-# $D$ is the number of GPUs that read different answers (the data-parallel ranks).
+# **Count first.** Before the first `backward()`, count the tokens of the whole step, over all
+# pieces and all GPUs. Then the pieces' losses can be sums. What do they have to be multiplied by?
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("dr_grpo.6", "Two GPUs: the answers on the first have 6 tokens in "
         "all, on the second 10. Data parallelism averages their gradients. "
         "By what must the first multiply the sum of its losses?",
-        ["1/6", "1/8", "1/16", "1/32"])
+        ["1/6", "1/8", "1/10", "1/16"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("dr_grpo.6", "1/8",
-       "N = 16 and D = 2, so D/N = 1/8, on both GPUs. The average over two "
-       "GPUs halves it, and every token ends with 1/16.",
+       "There are 16 tokens, so each has to end with 1/16. The average "
+       "over two GPUs halves everything; so both multiply by 2/16.",
        instead={
            "1/6": "That is its own mean. Then its tokens weigh 1/12 after "
                   "averaging, and the other GPU's 1/20.",
-           "1/16": "After averaging, every token weighs 1/32: half a step.",
-           "1/32": "The average divides by two again: a quarter of a step.",
+           "1/10": "The other GPU's count has no special part in it.",
+           "1/16": "Then the average leaves 1/32: half a step.",
        })
 
 # %% [markdown]
+# In general the loss of each piece is
+#
+# $$\text{sum over the piece's tokens}\times\frac{D}{N}$$
+#
+# with $N$ the tokens of the step, and $D$ the number of GPUs that read different answers (the
+# data-parallel ranks).
+#
 # A constant needs no count of tokens, but its $B$, too, belongs to the step, not to the piece. On
 # one GPU, with any pieces, this gives the gradient of the whole batch:
 
@@ -406,33 +409,46 @@ for rows in (8, 4, 2, 1):
 # %% [markdown]
 # ## Which would you choose?
 #
-# | divided by | weight of a token | TRL `loss_type` | verl `loss_agg_mode` |
-# |---|---|---|---|
-# | own length (GRPO) | $\frac1{B\,T_i}$ | `grpo` | `seq-mean-token-mean` |
-# | tokens of the piece | $\frac1{K\,N_k}$ | `bnpo` | `token-mean` when nobody passes the count |
-# | tokens of the step | $\frac1N$ | `dapo` (default) | `token-mean` (default) |
-# | tokens of the prompt (DAPO's paper) | $\frac1{P\,N_p}$ | | |
-# | constant (Dr. GRPO) | $\frac1{B\,L_{\max}}$ | `dr_grpo` | `seq-mean-token-sum-norm` |
+# | divided by | weight of a token |
+# |---|---|
+# | own length (GRPO) | $\frac1{B\,T_i}$ |
+# | tokens of the piece | $\frac1{K\,N_k}$ |
+# | tokens of the step: the token mean | $\frac1N$ |
+# | tokens of the prompt (DAPO's paper) | $\frac1{P\,N_p}$ |
+# | constant (Dr. GRPO) | $\frac1{B\,L_{\max}}$ |
 #
 # $K$ pieces, $N_k$ tokens in the piece; $P$ prompts, $N_p$ tokens of the prompt's answers.
 #
 # **Length.** By default take the token mean over the step. With hundreds of answers its length bias
 # is small, and its weights sum to 1. Under a constant longer answers make a larger step. Take the
-# constant if you cannot count over all GPUs. Avoid the piece's own count.
+# constant if you cannot count over all GPUs. Avoid the piece's own count. The prompt's count shares
+# a divisor among G answers: a bias of about 1/(G − 1) at most, and prompts with short answers get
+# louder tokens.
 #
 # **The std** is a second switch: `scale_rewards` in TRL, `norm_adv_by_std_in_grpo` in verl. Drop it
 # for the gradient's own weights. Keep it if you want prompts near 0 and 1 to count more. A third
 # way divides by the std of the *whole step* (`"batch"` in TRL): one number for all prompts, so none
 # is favoured, and the step keeps its size when rewards change scale.
 #
-# <details><summary>Is one of them better? And two traps</summary>
+# <details><summary>What TRL and verl call them, and two traps</summary>
 #
-# * Dr. GRPO's authors report the same accuracy with fewer tokens. ScaleRL prefers the mean per
-#   prompt ([arXiv 2510.13786](https://arxiv.org/abs/2510.13786), section 3.2).
+# | divided by | TRL `loss_type` | verl `loss_agg_mode` |
+# |---|---|---|
+# | own length | `grpo` | `seq-mean-token-mean` |
+# | tokens of the piece | `bnpo` | `token-mean` when nobody passes the count |
+# | tokens of the step | `dapo` (default) | `token-mean` (default) |
+# | constant | `dr_grpo` | `seq-mean-token-sum-norm` |
+#
+# * These words set the divisor only, not the std.
 # * accelerate and DeepSpeed also divide each piece's loss by the number of pieces $K$. Then
 #   multiply by $K$.
 # * verl's older FSDP actor did not pass the step's count, so its default had this page's bug
 #   ([issue 5625](https://github.com/verl-project/verl/issues/5625)).
+# * Which is better? Dr. GRPO's authors report the same accuracy with fewer tokens. ScaleRL prefers
+#   the mean per prompt ([arXiv 2510.13786](https://arxiv.org/abs/2510.13786), section 3.2). No
+#   paper that we know compares all five at equal gradient norms.
+# * A KL term is averaged by the same divisor, but is not scaled by σ. So when you drop the std, the
+#   same β holds twice as hard against advantages of half the size.
 # </details>
 
 # %% [markdown]
@@ -445,7 +461,7 @@ for rows in (8, 4, 2, 1):
 # | formula | $A_i=R_i-\bar R$ · weight of a token: GRPO $1/(B\,T_i)$, token mean $1/N$, Dr. GRPO $1/(B\,L_{\max})$ |
 # | derived | every token the same weight; which fixed number divides is a choice |
 # | relative | RLOO times (G−1)/G, plus clip and 1/L_max |
-# | length bias | large under 1/T, diluted if n answers share the divisor (in the toy below 1/(n−1)), 0 under a constant |
+# | length bias | large under 1/T, diluted if n answers of like length share the divisor (below 1/(n−1)), 0 under a constant |
 # | in pieces | count the step's tokens $N$ first; each piece: its sum × (data-parallel GPUs) / $N$ |
 
 # %%
@@ -455,42 +471,45 @@ score("dr_grpo.1", "dr_grpo.2", "dr_grpo.4", "dr_grpo.6")
 # %% [markdown]
 # ## Second sitting: long answers, small steps
 #
-# ### Does the length bias grow with the answers?
+# ### Is a shared divisor always safe?
 #
-# Real answers have hundreds of tokens. What happens to the length bias, the expected gradient of a
-# right answer on "stop"?
+# An answer of mean length 10 shares a divisor with $n-1$ others. While all have the same mean
+# length, the bias stays below $1/(n-1)$, at 10 tokens as at 200. Without neighbours it grows with
+# the logarithm of the length, and has no bound.
+#
+# Now lengths that differ. Before you move a slider: which answer escapes the dilution, a long one
+# among short ones or a short one among long ones?
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("dr_grpo.t1",
      shared_divisor.shared_divisor_explorer(),
-     ("It opens with answers of 5 tokens under 1/T: a length bias of "
-      "1.012. Take answers of 200 tokens. How many must share a divisor to "
-      "get below 1.012 again: 2, 8 or 40? Say yours, then find the "
-      "smallest number.",
-      shared_divisor.diluted))
+     ("Eight or more share a divisor, so 1/(n − 1) is 0.143 or less. Get a "
+      "bias above 1 all the same.", shared_divisor.its_own_divisor))
 
 # %% [markdown]
 # <details><summary>What the task shows, and why</summary>
 #
-# It takes two: a single neighbour makes up for answers forty times as long. Under $1/T$ a token
-# weighs $\frac1{qT}$, so the bias is
+# A long one among short ones: with a mean of 200 beside seven of 5, most tokens of the divisor are
+# its own, and the bias is 1.06. So the dilution holds at the start, while right and wrong answers
+# are alike. Once they have drifted apart, the long kind pushes on its own length again.
+#
+# The bound, in three lines. Under $1/T$ a token weighs $\frac1{qT}$, so the bias is
 #
 # $$\mathbb E\Big[\frac{1-qT}{qT}\Big]=\frac1q\,\mathbb E\Big[\frac1T\Big]-1=\frac{\log(1/q)}{1-q}-1$$
 #
-# Now let $n$ answers share $N$ tokens, $\bar N=n/q$ on average. A token weighs $\bar N/N$; given
-# $N$, no answer differs from the next, so each owns $N/n$ of them on average, and
+# Let $n$ answers of the same $q$ share $N$ tokens, $\bar N=n/q$ on average. A token weighs
+# $\bar N/N$. Given $N$, each answer owns $N/n$ of them on average, because no answer differs from
+# the next beforehand. So $\mathbb E[qT\mid N]=qN/n=N/\bar N$, and
 #
-# $$\mathbb E\big[\tfrac{\bar N}{N}(1-qT)\big]=\mathbb E\big[\tfrac{\bar N}{N}\big]-1$$
+# $$\mathbb E\big[\tfrac{\bar N}{N}(1-qT)\big]=\mathbb E\big[\tfrac{\bar N}{N}\big]-1<\tfrac1{n-1}$$
 #
-# For $n\ge2$ this is below $\frac1{n-1}$, since
-# $\mathbb E[\frac1N]<\mathbb E[\frac1{N-1}]=\frac q{n-1}$.
+# for $n\ge2$, since $\mathbb E[\frac1N]<\mathbb E[\frac1{N-1}]=\frac q{n-1}$.
+# <!-- cited: 1.06 -->
 # </details>
 #
-# **Under $1/T$ the bias grows with the logarithm of the mean length, without end. Shared by
-# $n\ge2$, it stays below $1/(n-1)$.** With $n=2$ it still grows: 0.654 at 10 tokens, 0.957
-# at 200. Both need lengths that are drawn independently. Real answers to one prompt are alike in
-# length; then they dilute one another less. <!-- cited: 0.654, 0.957 -->
+# **Sharing dilutes the bias only among answers of like length.** With hundreds of answers in a
+# step even a long one is a small part of the divisor.
 #
 # ### Did Dr. GRPO only take smaller steps?
 #
@@ -558,13 +577,13 @@ reveal("dr_grpo.5", "SGD and clipped Adam",
 
 # %% [markdown]
 # Back to the transformer. Its runs used Adam and a threshold of 1, and no norm of any step was
-# above 0.79. So nothing was clipped, and Adam hid the factor: all three took steps of about the
-# same size, and **the flat panel is the divisor's doing.** <!-- cited: 0.79 -->
+# above 0.79. So nothing was clipped, and Adam hides a constant factor: **the small gradient does
+# not explain the flat panel.** Nor did the policy stand still: it wandered, in one seed to 14
+# tokens. <!-- cited: 0.79, 14 -->
 #
-# With a threshold of 0.1 it would have been another story: GRPO's gradients would be clipped at
-# most steps, Dr. GRPO's never. When you switch, keep the learning rate under Adam, and scale the
-# clip threshold by the ratio of the two norms. Under SGD scale the learning
-# rate. <!-- cited: 0.1 -->
+# With a threshold of 0.1 it would have been another story: GRPO's norm was above that at every
+# step, Dr. GRPO's at none. When you switch, keep the learning rate under Adam, and scale the clip
+# threshold by the ratio of the two norms. Under SGD scale the learning rate. <!-- cited: 0.1 -->
 
 # %%
 score("dr_grpo.5")

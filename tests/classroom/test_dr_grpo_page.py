@@ -103,14 +103,14 @@ def test_padding_exposes_the_silent_bug_and_a_full_batch_does_not():
 
 @pytest.mark.parametrize("n", [1, 2, 8, 32])
 def test_the_explorer_of_shared_divisors_sums_to_the_exact_push(n):
-    data = shared_divisor.compute(10, n)
+    data = shared_divisor.compute(10, 10, n)
     assert data["push"] == pytest.approx(stop_drift(n), abs=1e-9)
     assert data["bars"].sum() == pytest.approx(data["push"]) and abs(data["fixed"].sum()) < 1e-9
 
 
 def test_longer_answers_are_pushed_more_under_1_over_t_and_no_more_when_many_share():
     push = {
-        (mean, n): shared_divisor.compute(mean, n)["push"]
+        (mean, n): shared_divisor.compute(mean, mean, n)["push"]
         for mean in shared_divisor.MEANS
         for n in shared_divisor.SIZES
     }
@@ -118,8 +118,24 @@ def test_longer_answers_are_pushed_more_under_1_over_t_and_no_more_when_many_sha
     assert push[200, 8] > 0.1 > push[200, 16]
     assert push[10, 16] == pytest.approx(push[200, 16], rel=0.15)
     start = shared_divisor.shared_divisor_explorer().data
-    assert not shared_divisor.diluted(start)
-    assert shared_divisor.diluted(shared_divisor.compute(200, 2))
+    goal = shared_divisor.its_own_divisor
+    assert not goal(start) and not goal(shared_divisor.compute(200, 200, 8))
+    assert goal(shared_divisor.compute(200, 5, 8))
+    alike = [push[mean, n] * (n - 1) for mean, n in push if n > 1]
+    assert max(alike) < 1  # the bound of the page
+
+
+def test_a_long_answer_among_short_ones_is_its_own_divisor():
+    data, drawn = shared_divisor.compute(200, 5, 8), torch.Generator().manual_seed(0)
+
+    def lengths(mean, *shape):
+        u = torch.rand(shape, generator=drawn, dtype=torch.float64)
+        return 1 + (u.log() / torch.tensor(1 - 1 / mean).log()).floor()
+
+    T, S = lengths(200, 400_000), lengths(5, 400_000, 7).sum(1)
+    push = 235 / (T + S) * (1 - T / 200)
+    assert data["push"] == pytest.approx(push.mean().item(), abs=5 * push.std().item() / 632)
+    assert data["push"] > 1
 
 
 def test_the_token_mean_is_biased_and_no_less_noisy_than_the_constant_in_the_toy():

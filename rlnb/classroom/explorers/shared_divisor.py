@@ -10,7 +10,7 @@ from rlnb.classroom.explorer import Explorer, choice_slider
 from rlnb.classroom.explorers.arguments import checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE
 
-__all__ = ["diluted", "shared_divisor_explorer"]
+__all__ = ["its_own_divisor", "shared_divisor_explorer"]
 
 MEANS = (5, 10, 20, 50, 100, 200)
 SIZES = (1, 2, 4, 8, 16, 32, 64)
@@ -25,28 +25,31 @@ NODES, AREAS = (NODES + 1) / 2, AREAS / 2  # on (0, 1)
 
 
 @echoing
-@checked(mean=one_of(MEANS), n=one_of(SIZES))
-def compute(mean: int = 10, n: int = 1) -> dict[str, Any]:
-    """Lengths are geometric with this mean; n answers share a divisor, an average token weighs 1.
+@checked(mean=one_of(MEANS), others=one_of(MEANS), n=one_of(SIZES))
+def compute(mean: int = 10, others: int = 10, n: int = 1) -> dict[str, Any]:
+    """An answer of this mean length shares a divisor with n - 1 of mean length `others`.
 
-    The weight of a token in an answer of T is (n / q) E[1 / (T + S)], with S the tokens of the
-    other n - 1: an integral of x^(T-1) E[x^S] over x from 0 to 1, taken with 400 nodes.
+    Lengths are geometric. With N tokens in all a token weighs E[N] / N, so an average token weighs
+    1. The weight in an answer of T is E[N] E[1 / (T + S)], with S the tokens of the others: an
+    integral of x^(T-1) E[x^S] over x from 0 to 1, taken with 400 nodes.
 
-    >>> [round(compute(10, n)["push"], 3) for n in (1, 8, 32)]
+    >>> [round(compute(10, 10, n)["push"], 3) for n in (1, 8, 32)]
     [1.558, 0.125, 0.029]
     """
-    q = 1 / mean
+    q, p = 1 / mean, 1 / others
     T = np.arange(1, 30 * mean + 1)
     chance = q * (1 - q) ** (T - 1)
     if n == 1:
         weight = mean / T
     else:
-        others = (q * NODES / (1 - (1 - q) * NODES)) ** (n - 1)
-        weight = n * mean * (np.exp(np.outer(T - 1, np.log(NODES))) @ (AREAS * others))
+        rest = (p * NODES / (1 - (1 - p) * NODES)) ** (n - 1)
+        tokens = mean + (n - 1) * others
+        weight = tokens * (np.exp(np.outer(T - 1, np.log(NODES))) @ (AREAS * rest))
     fixed, terms = chance * (1 - q * T), chance * weight * (1 - q * T)
     bins = np.minimum((T - 1) * BINS // (4 * mean), BINS - 1)
     return {
         "mean": mean,
+        "others": others,
         "n": n,
         "push": float(terms.sum()),
         "bars": np.bincount(bins, terms, BINS),
@@ -94,8 +97,10 @@ def update(artists, data):
 
 
 def readout(data) -> str:
-    share = "GRPO's 1/T" if data["n"] == 1 else f"{data['n']} answers share a divisor"
-    return f"Mean length {data['mean']}, {share}: length bias {data['push']:.3f}."
+    n = data["n"]
+    share = f"with {n - 1} of {data['others']}" if n > 1 else "alone: GRPO's 1/T"
+    limit = f" 1/(n − 1) is {1 / (n - 1):.3f}." if n > 1 else ""
+    return f"Mean length {data['mean']}, {share}: length bias {data['push']:.3f}.{limit}"
 
 
 def alt(data) -> str:
@@ -105,19 +110,22 @@ def alt(data) -> str:
     )
 
 
-def diluted(data) -> bool:
-    """Answers of 200 tokens, pushed less than those of 5 under 1/T, with the fewest that share."""
-    return data["mean"] == 200 and data["n"] == 2
+def its_own_divisor(data) -> bool:
+    """Eight or more share a divisor, and the bias is above 1 all the same."""
+    return data["n"] >= 8 and data["push"] > 1
 
 
 def shared_divisor_explorer() -> Explorer:
-    """Mean length of the answers, and how many of them share a divisor."""
+    """Mean length of an answer and of its neighbours, and how many share a divisor."""
     return Explorer(
         compute,
         build,
         update,
         {
-            "mean": choice_slider(5, [(str(m), m) for m in MEANS], "mean length", "in tokens"),
+            "mean": choice_slider(10, [(str(m), m) for m in MEANS], "mean length", "its own"),
+            "others": choice_slider(
+                10, [(str(m), m) for m in MEANS], "the others'", "mean length of its neighbours"
+            ),
             "n": choice_slider(
                 1, [(str(k), k) for k in SIZES], "answers that share", "1 is GRPO's own length"
             ),
