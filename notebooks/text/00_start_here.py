@@ -39,7 +39,7 @@ from rlnb.training.studies import loss_value
 torch.set_num_threads(1); torch.set_default_dtype(torch.float64)
 
 # %% [markdown]
-# ## A model that teaches itself sums
+# ## A model that gets better at sums
 #
 # A transformer of 308,016 parameters writes eight answers to each of sixteen sums. A program checks
 # every answer, and one step of training makes the right ones likelier. Then it writes new answers.
@@ -54,7 +54,7 @@ start_here.reward_and_loss()
 # loss. It *rises*, from a little below 0 to 0. Right is the share of sums whose eight answers did
 # not all get the same grade. It falls.
 #
-# **Why does a model get better while its loss goes up?** We need one step to answer that.
+# **Why does a model get better while its loss goes up?** Begin with a single step.
 #
 # ## One step
 #
@@ -86,8 +86,8 @@ predict("start_here.1", "What are the loss and its gradient?",
 # %%
 group = running_group()
 logp, mask, R = group.logprobs, group.mask, group.rewards   # logp (4, 6)
-A = (R - R.mean()) / R.std(correction=0)                    # +1 +1 -1 -1
-rho = (logp - logp.detach()).exp()                 # value 1, slope 1
+A = (R - R.mean()) / (R.std(correction=0) + 1e-6)     # no 0/0, ever
+rho = (logp - logp.detach()).exp()                          # page 04
 gain = torch.where(mask, rho * A[:, None], 0).sum(1) / mask.sum(1)
 loss = -gain.mean()
 (gradient,) = torch.autograd.grad(loss, logp)
@@ -101,9 +101,9 @@ assert torch.allclose(grpo(fresh).loss, loss)
 reveal("start_here.1", "the loss is 0, the gradient is not",
        f"Every ratio is 1, so the loss is $-\\frac14(1+1-1-1)="
        f"{abs(loss.item()):.0f}$: advantages around a mean add up to zero. "
-       "But each ratio still depends on the model. A ratio that is 1 grows "
-       r"as fast as $\log\pi$, the logarithm of the token's probability. "
-       "So the gradient is that of fine-tuning on each answer, times its "
+       "But each ratio still depends on the model: "
+       r"$\nabla\rho=\rho\,\nabla\log\pi$, and $\rho$ is 1. So the "
+       "gradient is that of fine-tuning on each answer, times its "
        "advantage: right answers are pushed up, wrong ones down, each "
        r"token by $A_i/(4\,T_i)$.",
        token_grid(group, {"GRPO's push, times 4": -4 * gradient}, count="",
@@ -133,8 +133,33 @@ reveal("start_here.1", "the loss is 0, the gradient is not",
 #
 # Below are the same four answers. PPO and GRPO may take several steps on them, and a **clip** stops
 # a token once its ratio has gone far enough the right way, past 1.2 or
-# 0.8 <!-- cited: 1.2, 0.8 -->. Two cases are missing. Before you move a slider, say which of the
-# two will do it.
+# 0.8 <!-- cited: 1.2, 0.8 -->. Two cases of the table are missing.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("start_here.4", "What can give a loss that is not 0 and a gradient "
+        "of exactly 0?",
+        ["equal rewards: all four right, or all four wrong",
+         "many steps on the same four answers",
+         "one right answer against three wrong ones",
+         "nothing: where a loss is not 0, something can fall"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("start_here.4", "many steps on the same four answers",
+       "Right tokens rise to 1.2 and wrong ones sink to 0.8, and each is "
+       "stopped there. The loss stays at −0.2, with nothing left to push. "
+       "Find it below; how many steps does it take?",
+       instead={
+           "equal rewards: all four right, or all four wrong":
+           "Then every advantage is 0, so the loss is 0, too.",
+           "one right answer against three wrong ones":
+           "The advantages still add up to 0, and on fresh answers they "
+           "push.",
+           "nothing: where a loss is not 0, something can fall":
+           "So it is for a loss of one's own. A surrogate's value is a "
+           "by-product.",
+       })
 
 # %% jupyter={"source_hidden": true}
 # the explorer and its tasks
@@ -146,19 +171,34 @@ task("start_here.t", loss_and_gradient.loss_and_gradient_explorer(),
 # %% [markdown]
 # Task 1 needs four equal rewards: all right or all wrong. Then no answer is better than expected,
 # and nothing is learnt. **That is the zero to worry about.** Task 2 needs two or three right
-# answers and six steps: by then the clip has silenced every token, and the loss stays where it is.
+# answers and six steps. (With one right answer the wrong ones are pushed about half as hard, and
+# have not reached 0.8 after eight steps.) <!-- cited: 0.8 -->
+#
+# <details><summary>One level deeper: loss 0 and gradient 0 in a log. Dead groups, the clip, or a bug?</summary>
+#
+# * **Dead groups**: no group has unequal rewards. Log their share.
+# * **The clip**: only from the second step on the same answers. Log the share of clipped tokens; it
+#   is near 1.
+# * **A bug**: unequal groups, first step, and still 0. Look at the mask, and whether the
+#   log-probabilities of now were computed with a gradient.
+#
+# And does a clipped token stand still? In the toy it does. In a network the tokens share weights,
+# and the optimizer carries on what it has begun: a clipped token is no longer pushed, but others
+# can still move it (06).
+# </details>
 #
 # ## The run again
 #
 # In the run above each batch was used for one step. So the answers were fresh there, too, and all
-# ratios were 1. Only the average is another one: it weighs every token alike and divides by a
-# constant, 72, where our formula has $T_i$ (page 10).
+# ratios were 1. Two things differ from our formula. The advantage is only $R-\bar R$, not divided
+# by the spread. And every token counts alike: the sum over all tokens is divided by a constant, 72,
+# the longest answer that may be written (page 10).
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("start_here.3", "Why does that loss begin below 0?",
         ["most answers are wrong in the beginning",
-         "right answers are likelier than wrong ones",
+         "wrong answers are longer than right ones",
          "right answers are longer than wrong ones",
          "its steps are so large that ratios leave 1"])
 
@@ -171,41 +211,49 @@ first = {name: sum(run[name][0] for run in rows) / 3
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("start_here.3", "right answers are longer than wrong ones",
-       r"Without the $1/T_i$ an answer counts once per token, and the loss "
-       r"is $-\overline{A\,T}/72$, the bar for the mean over all "
-       "answers. In the first step right answers have "
-       f"{first['right']:.0f} tokens and wrong ones {first['wrong']:.0f}, "
-       f"and the loss is {first['loss']:.3f} (mean of three seeds). "
-       "This model can guess at once (`so8`), mostly wrongly, or calculate "
-       "step by step. As it learns to calculate, the guesses die out and "
-       "the lengths meet.",
+       "Now an answer counts once per token: the loss is minus the mean of "
+       "$A\\,T$, over 72. In the first step right answers have "
+       f"{first['right']:.0f} tokens and wrong ones {first['wrong']:.0f}. "
+       "If half of a group is right, A is ½ and −½, and that makes "
+       f"−¼ · ({first['right']:.0f} − {first['wrong']:.0f})/72 = "
+       f"−{0.25 * (first['right'] - first['wrong']) / 72:.3f}. Over all "
+       f"groups it is {first['loss']:.3f} (mean of three seeds). This "
+       "model can guess at once (`so8`), mostly wrongly, or calculate step "
+       "by step. The guesses die out, and the lengths meet.",
        start_here.lengths_and_loss(),
        instead={
            "most answers are wrong in the beginning":
            "Each group's advantages add up to 0, however few are right.",
-           "right answers are likelier than wrong ones":
-           "How likely an answer is does not enter: its ratio is 1.",
+           "wrong answers are longer than right ones":
+           "Then the wrong ones' part, which is above 0, would win.",
            "its steps are so large that ratios leave 1":
            "Each batch is written by the model that is about to step.",
        })
 
 # %% [markdown]
-# So the middle curve was a difference in length. It went to 0 for two reasons: the lengths met, and
-# fewer and fewer groups had unequal rewards. **It never said how well the model does sums.**
+# So the middle curve was a difference in length, and it went to 0 when the lengths met. **It never
+# said how well the model does sums.** (Later, wrong answers grow again in two seeds. That is a
+# fault of its own: page 09.)
 #
-# Three things move a logged loss away from 0, and none of them is harm:
+# What moves a logged loss away from 0, with no harm done:
 #
 # * an average that counts tokens, with right and wrong answers of different length;
 # * a second step on the same answers;
+# * a baseline that is not the group's mean, or an entropy or value term (07);
 # * a KL term: then the log contains β times the KL, and climbs as the model leaves its start (05).
+#   Whether it leaves too far, the KL's own curve says.
+#
+# One value does mean trouble: a loss far from 0 on fresh answers with none of these. Then some
+# ratio is not 1, and sampler and trainer disagree (19).
 #
 # **What should you watch instead?**
 #
 # | curve | why | look closer when |
 # |---|---|---|
 # | right answers on held-out problems | it is the goal | the training reward rises and this does not (16) |
-# | groups with unequal rewards | the others teach nothing | it nears 0 (11) |
+# | groups all right, mixed, all wrong | only mixed ones teach | the mixed go and most are wrong (11) |
 # | length of the gradient | one odd batch can throw a model | it jumps |
+# | ratio, share of clipped tokens | how far one batch has moved the model | it jumps (06) |
 # | entropy, the spread of the next token | equal answers get equal rewards | it falls to 0 early (17) |
 # | lengths of right and of wrong answers | averages lean on them | only the wrong ones grow (09) |
 #
@@ -221,12 +269,13 @@ pipeline.pipeline(caption=(
 # %% [markdown]
 # ## The map
 #
-# The whole course is built on one sentence:
+# The methods of this course differ mostly in two things:
 #
-# > **A method is a choice of baseline and a way to tame the importance ratio** $\rho$**.**
+# > **with what is a reward compared** (the baseline), and **how is the importance ratio** $\rho$
+# > **tamed** when answers are no longer fresh.
 #
-# Some methods also choose how much each token counts, or add a KL term that holds the model near
-# its start. Seven of some thirty methods, on the map:
+# Smaller choices come on top: how the advantage is scaled, how much each token counts, whether a KL
+# term holds the model near its start. Seven of some thirty methods, by the two large ones:
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -242,30 +291,8 @@ method_map.method_map(
 print(difference(ZOO["grpo"], ZOO["dr_grpo"]))
 
 # %% [markdown]
-# Dr. GRPO does not divide by the spread, puts a constant in the place of each answer's length, and
-# has no KL term. The ratio is not on the list, because both methods clip it alike. The run above
-# was Dr. GRPO's.
-#
-# ## The pages
-#
-# This table shows how far you have come. Run the cell again when you come back. "30 + 17" minutes
-# means that a page ends after 30 minutes, and that a second sitting goes deeper. Guesses, tasks and
-# passed exercises are kept in one small file on this machine and go nowhere else.
-
-# %%
-course_map()
-
-# %%
-minutes = {page.number: page.minutes for page in course()}
-second = sum(page.second for page in course())
-hurry = sum(minutes[number] for number in ("02", "06", "08", "21"))
-print(f"First sittings {sum(minutes.values()) / 60:.0f} hours, second "
-      f"ones {second / 60:.0f}, all exercises about 10.")
-print(f"In a hurry, 02, 06, 08 and 21: {hurry / 60:.1f} hours.")
-
-# %% [markdown]
-# The pages up to 14 are about the loss, 15 to 19 about what stands around it, 20 is a drill for
-# interviews, and 21 trains a model.
+# Only small choices: no spread, a constant in the place of each answer's length, and no KL term.
+# The run above was Dr. GRPO's.
 #
 # ## How to study
 #
@@ -291,6 +318,33 @@ verdict = check.reinforce_loss                     # page 02 asks for it
 print(verdict(mine)); print(verdict(slip))
 
 # %% [markdown]
+# **Next: [01 · One scalar loss](01_one_scalar_loss.ipynb).** Below, to come back to: the
+# pages, the set-up, the letters and the words.
+
+# %% [markdown]
+# ## The pages
+#
+# This table shows how far you have come. Run the cell again when you come back. "30 + 17" minutes
+# means that a page ends after 30 minutes, and that a second sitting goes deeper. Guesses, tasks and
+# passed exercises are kept in one small file on this machine and go nowhere else.
+
+# %%
+course_map()
+
+# %% jupyter={"source_hidden": true}
+minutes = {page.number: page.minutes for page in course()}
+second = sum(page.second for page in course())
+hurry = sum(minutes[number] for number in ("02", "06", "08", "21"))
+print(f"First sittings {sum(minutes.values()) / 60:.0f} hours, second "
+      f"ones {second / 60:.0f}, all exercises about 10.")
+print(f"In a hurry, 02, 06, 08 and 21: {hurry / 60:.1f} hours.")
+
+# %% [markdown]
+# The pages up to 14 are about the loss, 15 to 19 about what stands around it, 20 is a drill for
+# interviews, and 21 trains a model.
+#
+# ## The set-up
+#
 # This is your own copy of the pages: change anything, an upgrade of the course never touches it.
 # Does everything run here? No page needs a GPU.
 
@@ -303,9 +357,6 @@ environment_check(); gpu_check()
 # `make fresh NB=02` fetches a new page 02 and keeps yours beside it. `rlnb progress export ada.json
 # --name Ada` writes your progress to a file that you can hand over; nothing is sent.
 # </details>
-#
-# **Next: [01 · One scalar loss](01_one_scalar_loss.ipynb).** Below: the letters and the words, to
-# come back to.
 
 # %% [markdown]
 # ## Notation

@@ -1,0 +1,130 @@
+"""How an answer to Countdown begins, before and after training, and whether that can end well.
+
+    python -m rlnb.training.studies.first_steps data/runs/countdown_first_steps.json
+
+takes the models of `kept_answers countdown` and looks at the first step that each of their 64
+answers to each of the 64 held-out problems writes down, if it writes one: how many of a problem's
+answers begin alike, and how many begin with a step from which the target can still be reached.
+`needs_product` sorts the problems by whether adding and subtracting can do it, `settled` reads the
+file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rlnb.training.evaluation import held_out, pass_rate
+from rlnb.training.loop import train
+from rlnb.training.metrics_file import environment
+from rlnb.training.models.loading import load
+from rlnb.training.sampling.sampler import Sampling
+from rlnb.training.studies.kept_answers import SEEDS, STUDIES, Study
+from rlnb.training.studies.shipped_runs import base_model
+from rlnb.training.tasks import TASKS
+from rlnb.training.tasks.countdown import Attempt, reaching
+from rlnb.training.tasks.task import Problem
+
+__all__ = ["first_step", "main", "measure", "needs_product", "settled"]
+
+_STEP = re.compile(r"(\d+)([-+*])(\d+)=")
+
+
+def first_step(text: str) -> str | None:
+    """The first written step, sums and products in one order; None where none is written.
+
+    >>> [first_step(text) for text in ("9-2=7,7*2=14so(9-2)*2", "9*2=18", "2*9=18", "so9+2+2")]
+    ['9-2', '2*9', '2*9', None]
+    """
+    step = _STEP.match(text)
+    if step is None:
+        return None
+    a, operator, b = step.groups()
+    if operator != "-" and int(a) > int(b):
+        a, b = b, a
+    return f"{a}{operator}{b}"
+
+
+def _ways(problem: Problem) -> list[Attempt]:
+    numbers, target = problem.prompt.rstrip("?").split(":")
+    return reaching([int(n) for n in numbers.split(",")], int(target))
+
+
+def needs_product(problems: int = 64) -> list[bool]:
+    """For each of the first held-out problems: is there no way by adding and subtracting alone?
+
+    >>> sum(needs_product())
+    28
+    """
+    found = held_out(TASKS["countdown"], problems)
+    return [all("*" in str(way) for way in _ways(problem)) for problem in found]
+
+
+def settled(path: str | Path) -> dict[str, dict[str, list[int]]]:
+    """{"base": {"written": [...], "commonest": [...], "leads": [...]}, "seed 0": ...}, of a
+    problem's 64 answers: those that write a first step, those that write the commonest one, and
+    those whose first step can still lead to the target.
+    """
+    found = json.loads(Path(path).read_text(encoding="utf-8"))
+    return {name: row for name, row in found.items() if name != "header"}
+
+
+def measure(
+    path: Path, bases: Path, study: Study = STUDIES["countdown"], seeds: tuple[int, ...] = SEEDS
+) -> None:
+    """Writes the models that `path` lacks."""
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    task, recipe = TASKS[study.task], replace(study.recipe, eval_every=0, checkpoint_every=0)
+    sampling = Sampling(max_new_tokens=recipe.max_completion_length)
+    for name in ("base", *(f"seed {s}" for s in seeds)):
+        if name in found:
+            continue
+        model, tokenizer = load(base_model(study.task, bases), device="cpu")
+        if name != "base":
+            with_seed = replace(recipe, seed=int(name[5:]))
+            train(model, tokenizer, task, study.objective, with_seed, progress=False)
+        said = pass_rate(model, tokenizer, task, prompts=study.problems,
+                         num_generations=study.answers, sampling=sampling,
+                         seed=study.seed)  # fmt: skip
+        row: dict[str, list[int]] = {"written": [], "commonest": [], "leads": []}
+        for i, problem in enumerate(said.problems):
+            texts = said.texts[i * study.answers : (i + 1) * study.answers]
+            steps = Counter(step for step in map(first_step, texts) if step)
+            good = {first_step(str(way)) for way in _ways(problem)}
+            row["written"].append(steps.total())
+            row["commonest"].append(max(steps.values(), default=0))
+            row["leads"].append(sum(n for step, n in steps.items() if step in good))
+        found.setdefault("header", {
+            "task": study.task, "objective": repr(study.objective), "steps": recipe.steps,
+            "answers": study.answers, **environment(model.device),
+        })  # fmt: skip
+        found[name] = row
+        path.write_text(json.dumps(found) + "\n", encoding="utf-8")
+        print(name, {key: sum(counts) for key, counts in row.items()}, flush=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line of this module; exit status 0."""
+    parser = argparse.ArgumentParser(
+        prog="python -m rlnb.training.studies.first_steps",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("path", type=Path, help="the .json file to write or to complete")
+    parser.add_argument("--bases", type=Path, default=Path("runs-bases"), help="folder for bases")
+    args = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    measure(args.path, args.bases)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
