@@ -13,7 +13,7 @@
 # training, and, after the second sitting, derive what a step does to entropy and find the fault
 # behind a sick run.
 #
-# 36 minutes, then 22 in a second sitting · exercises 31 more · after 08 (GRPO), 11 (DAPO) · pass@k:
+# 37 minutes, then 22 in a second sitting · exercises 31 more · after 08 (GRPO), 11 (DAPO) · pass@k:
 # Chen et al. 2021, [arXiv 2107.03374](https://arxiv.org/abs/2107.03374); the question: Yue et al.
 # 2025, [arXiv 2504.13837](https://arxiv.org/abs/2504.13837); entropy: Cui et al. 2025,
 # [arXiv 2505.22617](https://arxiv.org/abs/2505.22617)
@@ -36,8 +36,8 @@ from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import evaluation as pictures
 from rlnb.classroom.pictures import evaluation_entropy as entropy_pictures
 from rlnb.training import data_folder, pass_at_k
-from rlnb.training.studies.controls import reports
 from rlnb.training.studies.countdown_counts import counted
+from rlnb.training.studies.first_steps import needs_product, settled
 from rlnb.training.studies.kept_answers import fisher, kept, right_counts
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 runs = data_folder() / "runs"
@@ -227,8 +227,8 @@ reveal("evaluation.3", "about 70: then 64 wrong answers were bad luck",
            "64 wrong answers do not show that. At a chance of 0.05 it "
            "happens once in 27 times.",
            "about 4: a chance too small for 64 answers to show":
-           "Then 64 answers would nearly always be all wrong. We saw that "
-           "in one problem of 64, and 22 right ones after training.",
+           "Then it would stand alone: by the 1,024 answers no other "
+           "problem has a chance below 0.07.",
            "about 350: as many as after training":
            "Training did raise this problem, about four times.",
        })
@@ -236,7 +236,72 @@ reveal("evaluation.3", "about 70: then 64 wrong answers were bad luck",
 # %% [markdown]
 # **Choose on some answers, judge on others.**
 #
-# Would learning have looked different? In a toy you decide how much of either happens. It has 200
+# ## Who paid?
+#
+# One in five problems lost. Which ones? In 36 of the 64 problems the target can be reached by
+# adding and subtracting alone. The other 28 need a multiplication, as `2,2,9:14` does: (9 − 2) · 2.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("evaluation.7", "In which kind of problem did pass@16 fall?",
+        ["in both kinds about alike",
+         "in both, more where the base was weaker",
+         "only where a product is needed; pass@1 rose there, too",
+         "only where a product is needed; pass@1 stood still there"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+product = np.array(needs_product())
+first = settled(runs / "countdown_first_steps.json")
+
+def share(names, key, kind):
+    """Of the answers that write a first step, to problems of a kind."""
+    return np.mean([np.array(first[one][key])[kind].sum()
+                    / np.array(first[one]["written"])[kind].sum()
+                    for one in names])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("evaluation.7",
+       "only where a product is needed; pass@1 stood still there",
+       "All of the gain is on the left, and all of the loss is on the "
+       "right. Where sums are enough, the trained model leads at small k "
+       "and loses nothing. Where a product is needed, it is no better at "
+       "one try and worse at sixteen.",
+       pictures.two_kinds(right, product.tolist(), 1024, 64),
+       instead={
+           "in both kinds about alike":
+           "The two panels could hardly differ more.",
+           "in both, more where the base was weaker":
+           "The base was weaker at products. But sums lost nothing.",
+           "only where a product is needed; pass@1 rose there, too":
+           "It stood still. All of the gain is elsewhere.",
+       })
+
+# %% [markdown]
+# Why? Look at the first step that an answer writes, for example `9-2=7`. Do a problem's answers
+# begin alike? And can the target still be reached after that step?
+
+# %%
+print("of the first steps                      base  trained")
+for kind, where in (("sums", ~product), ("products", product)):
+    for what, key in (("the problem's commonest", "commonest"),
+                      ("can reach the target", "leads")):
+        then, now = (share(who, key, where) for who in (("base",), seeds))
+        print(f"{kind:10s} {what:25s} {then:8.2f} {now:8.2f}")
+
+# %% [markdown]
+# Training taught the model to settle on a way. It settles about as firmly in both kinds. With sums
+# its first step can nearly always end well. With products it can in one of three, and **who settles
+# on a wrong way is wrong sixteen times.** On `2,2,9:14` the base began in many ways, and 16 of 64
+# answers were right. After training (seed 0) none was: the commonest began with `9+2=11`.
+#
+# The grader was exact, so no answer to such a problem was ever paid for that. But one network
+# serves all problems. What pays on most of them is pushed up everywhere.
+#
+# ## Could it have learned?
+#
+# Here nothing was out of reach. In a toy you decide how much of either happens. It has 200
 # problems with 40 possible answers each, one of them right. Ten of them (5 %) are out of the base's
 # reach, with a chance near one in 100,000. *New skill* gives the right answer a large logit, on the
 # hardest problems first. *Sharpening* multiplies all logits.
@@ -257,7 +322,7 @@ task("evaluation.t1", sharpen_or_learn.sharpen_or_learn_explorer(),
 #
 # 1. Sharpen by 3, with new skill on 5 %. The right panel shows both: ten points high on the left,
 #    and a crowd of rare answers that sinks. The crowd is larger.
-# 2. You have to take sharpening *back*, to between 2 and 3.
+# 2. You have to take sharpening *back*, to about 2.
 # </details>
 #
 # **A crossing shows that something became rare. It does not show that nothing was learned.**
@@ -321,11 +386,11 @@ reveal("evaluation.6", "0.96: the gain without the price",
 # <details><summary>One level deeper: the trained model cooled or heated, and the length limit</summary>
 #
 # Cooled to 0.5, the trained models have 0.54 at k = 1 and 0.71 at k = 16; heated to 1.5 they win
-# back 0.02 of the 0.13 that were lost. On the first base (difference −0.11) one trained answer in
-# ten was cut at 80 tokens. Leave the cut answers out, which favours the trained model, and the
-# difference at k = 16 is still −0.05, with a standard error of 0.02. So the limit is part of it.
-# Curves:
-# [statements page](statements/17_evaluation.ipynb). <!-- cited: -0.11, 0.05, -0.05, 0.02, 0.13, 1.5, 0.54, 0.71 -->
+# back 0.02 of the 0.13 that were lost. And the limit: one trained answer in ten was cut at 80
+# tokens. On the first base the difference at k = 16 is −0.07, with a standard error of 0.02. Leave
+# the cut answers out, which favours the trained model, and it is −0.05. So the limit is a part.
+# Curves: Curves:
+# [statements page](statements/17_evaluation.ipynb). <!-- cited: -0.07, -0.05, 0.05, 0.02, 0.13, 1.5, 0.54, 0.71 -->
 # </details>
 # <details><summary>One level deeper: what do larger models do?</summary>
 #
@@ -341,72 +406,12 @@ reveal("evaluation.6", "0.96: the gain without the price",
 # learn is open. <!-- cited: 1.5, 2,000 -->
 # </details>
 #
-# ## What could the base do untrained?
-#
-# One more control, on a smaller task: arithmetic chains modulo 10, calculated from left to right.
-# To 4+3−8=? the answer is 9. GRPO trains for 40 steps, and a sampled answer is right in 93 of
-# 100 cases then, where the base has 39 <!-- cited: 93, 39 -->.
-#
-# What did training change? In four of ten answers the base calculates step by step; in the others
-# it says a digit at once. That can be changed without training. Write the first token of the
-# calculation for the base, and let it continue with its likeliest token each time.
+# So did it learn, or only sharpen? **Neither word fits.** It did not learn what was out of reach,
+# since nothing was. It is not a lower temperature. It made one way of working common, which the
+# base had used now and then; where that way fails, it fails more often than before.
 
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("evaluation.4", "The base, made to calculate, likeliest token "
-        "each time. It is right on",
-        ["about 40 %: the same weights know no more",
-         "about 65 %: each step can still go wrong",
-         "about 93 %: training found this way, too",
-         "100 %: every step of it was known"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, computed
-report = reports(runs / "chain_controls.json")
-base = report["base"]
-cold = np.mean([report[s]["greedy"] for s in seeds])
-digits, chains = kept(runs / "chain_kept_answers.json")
-_, fresh = kept(runs / "chain_fresh_answers.json")
-
-def share_right(lines):
-    return np.mean([line.count(d) / len(line)
-                    for d, line in zip(digits, lines)])
-
-shown = {
-    "sampled": {"base": share_right(fresh["base"]),
-                "base, made to calculate": base["forced/steps"],
-                "trained": np.mean([share_right(chains[s])
-                                    for s in seeds])},
-    "likeliest token": {
-        "base": base["greedy"],
-        "base, made to calculate": base["forced/steps/greedy"],
-        "trained": cold}}
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("evaluation.4", "100 %: every step of it was known",
-       "It solves all 250 problems. Compare like with like. Left: when "
-       "both sample, the trained model is far ahead of the base that is "
-       "made to calculate. Right: when both take the likeliest token, they "
-       f"are near, {base['forced/steps/greedy']:.2f} and {cold:.2f}. "
-       "Training made the model choose the better way, and slip less on "
-       "it. It taught nothing that the base could not do.",
-       pictures.ways(shown),
-       instead={
-           "about 40 %: the same weights know no more":
-           "They know more than one sampled answer shows.",
-           "about 65 %: each step can still go wrong":
-           "So it is when it *samples*. The likeliest token was right in "
-           "every step.",
-           "about 93 %: training found this way, too":
-           "So it is for the trained model when it *samples*.",
-       })
-
-# %% [markdown]
-# **Here training brought reliability, not knowledge.**
-#
 # %%
-score(*(f"evaluation.{i}" for i in (1, 2, 3, 6, 4)))
+score(*(f"evaluation.{i}" for i in (1, 2, 3, 7, 6)))
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -414,10 +419,10 @@ score(*(f"evaluation.{i}" for i in (1, 2, 3, 6, 4)))
 # %% [markdown] tags=["card"]
 # | Evaluation | |
 # |---|---|
-# | sentence | pass@1 rose and pass@16 fell beyond the error bars: one try got better, and some problems are solved less often. Cooling a base gave two thirds of the first and none of the second. To claim learning, show a problem that the base practically never solves, and test it on fresh answers |
+# | sentence | pass@1 rose and pass@16 fell: the model settled on one way of working. Problems that it fits gained, the others paid. Cooling a base gave two thirds of the gain and none of the loss. To claim learning, show a problem that the base practically never solves, and test it on fresh answers |
 # | formula | pass@k: $1-\binom{n-c}k/\binom nk$ · entropy (second sitting): $dH\approx-\eta\,\mathrm{Cov}_\pi(\log\pi,A)$, if a logit moves by $\eta A$ |
 # | picture | two pass@k curves that cross |
-# | numbers | n = 10, c = 3, k = 5: 0.917, plug-in 0.832 · 0 of 64 right, then 73 of 1,024 · the base, made to calculate: 100 % |
+# | numbers | n = 10, c = 3, k = 5: 0.917, plug-in 0.832 · 0 of 64 right, then 73 of 1,024 · products: pass@16 from 0.91 to 0.75, pass@1 unchanged |
 # | rule | choose on some answers, judge on others |
 # | log | the reward *and* a held-out score with an error bar, and the entropy |
 
@@ -545,12 +550,12 @@ task("evaluation.t2", entropy_step.entropy_step_explorer(),
 # is healthy, and we spoiled four on purpose. The reward is what the run was paid. The held-out
 # score, in orange, is graded exactly on new problems. Each batch serves one update.
 #
-# One cause can have two symptoms, so look which comes first. D and E are the tasks; try A, B and C
+# One cause can have two symptoms, so look which comes first. B and D are the tasks; try A, C and E
 # freely.
 
 # %% jupyter={"source_hidden": true}
 task("evaluation.t3", five_runs.five_runs_explorer(),
-     *((f"Diagnose run {run}.", five_runs.named(run)) for run in "DE"))
+     *((f"Diagnose run {run}.", five_runs.named(run)) for run in "BD"))
 
 # %% [markdown]
 # <details><summary>The five, and what gave them away</summary>
@@ -635,16 +640,19 @@ check.silent_bug_evaluation(my_test)
 # <details><summary><b>Did RL teach the model something new?</b></summary>
 #
 # I compare pass@k up to large k, each model at its best temperature and prompt, with error bars. A
-# crossing shows that something became rare, not that nothing was gained. Then problem by problem,
-# chosen on some answers and judged on others. At large k a lucky guess passes: one digit gives
-# 1 − 0.9³² = 0.97. So I read the reasoning, too. For long training the question is open: 2504.13837
-# sees crossings, and ProRL (2505.24864) sees gains. <!-- cited: 0.97, 0.25, 0.091, 0.05, 0.40 -->
+# crossing shows that something became rare, not that nothing was gained. Then by kind of problem:
+# who gained, who paid? Then problem by problem, chosen on some answers and judged on others. At
+# large k a lucky guess passes: one digit gives 1 − 0.9³² = 0.97. So I read the reasoning, too. For
+# long training the question is open: 2504.13837 sees crossings, and ProRL (2505.24864) sees
+# gains. <!-- cited: 0.97, 0.25, 0.091, 0.05, 0.40 -->
 # </details>
 # <details><summary><b>How do you estimate pass@k?</b></summary>
 #
 # Draw n answers, count c right ones, average 1 − C(n−c, k)/C(n, k) over problems. Any k of n
 # independent answers are k independent draws, so this is unbiased. The plug-in 1 − (1 − c/n)^k
-# is concave in c/n, so too low. Refuse k above n.
+# is concave in c/n, so too low. Refuse k above n. For two models I take the
+# difference on each problem: the error is the std of these differences over the square root of the
+# number of problems.
 # </details>
 # <details><summary><b>Why does entropy collapse in RL?</b></summary>
 #

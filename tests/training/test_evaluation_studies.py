@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from rlnb.training import Recipe, data_folder
+from rlnb.training import Recipe, data_folder, pass_at_k
 from rlnb.training.models.loading import load
 from rlnb.training.run import start
-from rlnb.training.studies import countdown_counts, entropy_law, kept_answers
+from rlnb.training.studies import countdown_counts, entropy_law, first_steps, kept_answers
 from rlnb.training.tasks import TASKS
 
 
@@ -71,3 +71,64 @@ def test_counts_go_on_where_they_stopped_and_look_on_the_way(tmp_path, monkeypat
     assert all(len(row["right"]) == len(row["cut"]) == 3 for row in found.values())
     assert found["base"]["steps"] == [0] and found["seed 0"]["steps"] == [2]
     assert max(found["base"]["right"]) <= 4
+
+
+def test_first_steps_are_counted_by_hand_and_written_once(tmp_path, monkeypatch):
+    path = tmp_path / "first.json"
+    small = replace(
+        kept_answers.STUDIES["countdown"],
+        recipe=Recipe(steps=1, prompts=2, num_generations=2),
+        problems=2,
+        answers=3,
+    )
+    texts = ["9-2=7,7*2=14so(9-2)*2", "9+2=11,11+2=13so9+2+2", "so9+2+2"] * 2
+
+    class Said:
+        problems = first_steps.held_out(TASKS["countdown"], 2)
+
+        def __init__(self):
+            self.texts = texts
+
+    monkeypatch.setattr(first_steps, "base_model", lambda task, bases: data_folder() / "model")
+    monkeypatch.setattr(first_steps, "pass_rate", lambda *a, **k: Said())
+    monkeypatch.setattr(first_steps, "train", lambda *a, **k: None)
+    monkeypatch.setattr(first_steps, "reaching", lambda numbers, target: ["9-2=7,7*2=14"])
+    first_steps.measure(path, tmp_path, small, seeds=(0,))
+    found = first_steps.settled(path)
+    row = {"written": [2, 2], "commonest": [1, 1], "leads": [1, 1]}
+    assert found == {"base": row, "seed 0": row}
+
+
+def test_the_trained_models_settle_and_where_a_product_is_needed_mostly_wrongly():
+    found = first_steps.settled(data_folder() / "runs" / "countdown_first_steps.json")
+    product = first_steps.needs_product()
+
+    def share(name, key, kind):
+        row = found[name]
+        chosen = [i for i, needed in enumerate(product) if needed is kind]
+        return sum(row[key][i] for i in chosen) / sum(row["written"][i] for i in chosen)
+
+    for seed in ("seed 0", "seed 1", "seed 2"):
+        assert all(
+            share(seed, "commonest", k) > 2 * share("base", "commonest", k) for k in (False, True)
+        )
+        assert share(seed, "leads", False) > 0.7 and share(seed, "leads", True) < 0.4
+
+
+def test_what_sixteen_tries_lost_was_lost_where_a_product_is_needed():
+    many = countdown_counts.counted(data_folder() / "runs" / "countdown_counts.json")
+    product = first_steps.needs_product()
+
+    def rate(name, k, kind):
+        rows = [
+            pass_at_k(1024, c, k)
+            for c, p in zip(many[name]["right"], product, strict=True)
+            if p is kind
+        ]
+        return sum(rows) / len(rows)
+
+    for seed in ("seed 0", "seed 1", "seed 2"):
+        assert rate(seed, 16, True) < rate("base", 16, True) - 0.14
+        assert rate(seed, 16, False) > rate("base", 16, False) - 0.02
+        assert rate(seed, 1, False) > rate("base", 1, False) + 0.3
+        assert abs(rate(seed, 1, True) - rate("base", 1, True)) < 0.07

@@ -12,7 +12,7 @@ from rlnb.training.evaluation import pass_at_k
 
 __all__ = [
     "crossing", "estimates", "gained", "heated", "judged", "learnability", "problem_by_problem",
-    "votes", "ways",
+    "two_kinds", "votes", "ways",
 ]  # fmt: skip
 
 TEXT = 10.5
@@ -97,6 +97,46 @@ def crossing(counts: Counts, answers: int, largest: int) -> Picture:
         "Bars: two standard errors over the 64 problems. They do not include other bases."
     )
     return static_figure(build, size=(900, 300), alt=f"pass@k. {said}.", caption=caption)
+
+
+def two_kinds(counts: Counts, product: Sequence[bool], answers: int, largest: int) -> Picture:
+    """pass@k of the base and of the trained models' mean, where sums are enough and where not."""
+    ks = [2**i for i in range(largest.bit_length())]
+    rows = {
+        name: np.array([[pass_at_k(answers, c, k) for k in ks] for c in row])
+        for name, row in counts.items()
+    }
+    base, *others = rows.values()
+    after = np.mean(others, axis=0)
+    kinds = {"sums are enough": ~np.array(product), "a product is needed": np.array(product)}
+
+    def build(figure, _):
+        for i, (name, kind) in enumerate(kinds.items()):
+            axes = figure.add_axes((0.07 + 0.49 * i, 0.18, 0.42, 0.7))
+            gap = (after - base)[kind]
+            error = 2 * gap.std(0, ddof=1) / len(gap) ** 0.5
+            axes.plot(range(len(ks)), base[kind].mean(0), "o-", color=BLACK, lw=2.4, ms=5,
+                      label="before")  # fmt: skip
+            axes.errorbar(range(len(ks)), after[kind].mean(0), error, fmt="s--", color=ORANGE,
+                          ecolor=GREY, capsize=3, lw=2, ms=5, label="after")  # fmt: skip
+            axes.set(ylim=(0, 1.05), yticks=(0, 0.25, 0.5, 0.75, 1))
+            axes.set_xticks(range(len(ks)), ks)
+            axes.set_xlabel("k, answers to each problem", fontsize=TEXT)
+            axes.set_title(f"{name}: {kind.sum()} problems", fontsize=TEXT, weight="bold")
+            if i == 0:
+                axes.legend(fontsize=TEXT, loc="lower right")
+            _plain(axes)
+
+    said = "; ".join(
+        f"{name}: before " + ", ".join(f"{v:.2f}" for v in base[kind].mean(0))
+        + ", after " + ", ".join(f"{v:.2f}" for v in after[kind].mean(0))
+        for name, kind in kinds.items()
+    )  # fmt: skip
+    caption = (
+        "pass@k by kind of problem; after: the mean of three seeds. Bars: two standard errors of "
+        "after minus before, over the problems."
+    )
+    return static_figure(build, size=(900, 280), alt=f"pass@k. {said}.", caption=caption)
 
 
 def estimates(p: float, k: int, largest: int = 64) -> Picture:
