@@ -291,13 +291,13 @@ for kind, where in (("sums", ~product), ("products", product)):
         print(f"{kind:10s} {what:25s} {then:8.2f} {now:8.2f}")
 
 # %% [markdown]
-# Training taught the model to settle on a way. It settles about as firmly in both kinds. With sums
-# its first step can nearly always end well. With products it can in one of three, and **who settles
-# on a wrong way is wrong sixteen times.** On `2,2,9:14` the base began in many ways, and 16 of 64
+# Training taught the model to settle on a way, about as firmly in both kinds. With sums its first
+# step can end well in three of four answers, with products in one of three. And **who settles on a
+# wrong way is wrong sixteen times.** On `2,2,9:14` the base began in many ways, and 16 of 64
 # answers were right. After training (seed 0) none was: the commonest began with `9+2=11`.
 #
-# The grader was exact, so no answer to such a problem was ever paid for that. But one network
-# serves all problems. What pays on most of them is pushed up everywhere.
+# The grader was exact, and paid for no wrong answer. But one network serves all problems. What pays
+# on most of them is pushed up everywhere.
 #
 # ## Could it have learned?
 #
