@@ -130,8 +130,8 @@ reveal("soft.1", "started at 0.01: one, at 0.50: five",
 
 # %% [markdown]
 # MiniMax saw words such as "However" and "Wait" fall silent after the first update, and these words
-# open new ways of reasoning. Without an edge they run away, and with a cliff they stop at once.
-# What lies between? Three methods answer.
+# open new ways of reasoning. Without an edge such a token runs away; PPO's edge stops it at once.
+# Where else could one draw the line? Three methods answer.
 
 # %% [markdown]
 # ## One number per token
@@ -384,29 +384,28 @@ task("soft.t1", four_edges.four_edges_explorer(),
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# A *bad* token that became nearly four times likelier, or more. A bad token that rose and a good
-# one that fell went the wrong way, and want to be pushed *back*. PPO, CISPO and DPPO do so. SAPO
-# does not ask for the direction, so its push back fades, too.
+# A *bad* token that became nearly four times likelier, or more. It went the wrong way, and wants to
+# be pushed *back*. PPO, CISPO and DPPO do so. SAPO lets go as ρ rises, whatever the sign of A, so
+# its push back fades, too. (A good token that fell it pushes back nearly as PPO does.)
 # </details>
 #
 # **DPPO tests the movement and not the weight. CISPO caps the weight and not the movement. SAPO
-# fades in both directions.**
+# lets go of a token that rises, good or bad, and hardly of one that falls.**
 
 # %% [markdown]
 # ## In a real run
 #
 # Reports point both ways. MiniMax says that CISPO reached DAPO's score in half the steps on a 32B
-# model, with 16 updates per batch, where a clip costs most
+# model, with 16 rounds of updates on a batch
 # ([arXiv 2506.13585](https://arxiv.org/abs/2506.13585)). DPPO's authors say that CISPO collapsed
 # where engine and trainer disagreed ([arXiv 2602.04879](https://arxiv.org/abs/2602.04879)).
 #
-# **Which updates?** Several *epochs* show a token its own push again, as in this page's toy.
-# Sixteen *minibatches* of one batch show each token once: its ratio has moved by other samples
-# only.
-#
-# **Which `old`?** PPO, CISPO and SAPO take the trainer's own record, made before the first update
-# (08). DPPO takes the engine's, so its ratio is not 1 even on a fresh batch. Where the two
-# disagree, a cap on the weight tames single tokens, and does not stop a policy from drifting.
+# Two questions decide what such a report means for you. **Which updates?** In several *epochs* a
+# token feels its own push again, as in this page's toy. In sixteen *minibatches* it is pushed once;
+# before that its ratio has moved by what others pushed, since tokens share weights. (MiniMax does
+# not print which.) **Which `old`?** PPO, CISPO and SAPO take the trainer's own record, made before
+# the first update (08). DPPO takes the inference engine's, so its ratio is not 1 even on a fresh
+# batch.
 #
 # **What to log:** the share of silent tokens, by the sign of $A$ where you can (TRL:
 # `clip_ratio/low_mean`, `high_mean`; verl's `actor/pg_clipfrac` is one number), and the largest
@@ -528,7 +527,7 @@ reveal("soft.6", "PPO: it stops first",
        f"At its best rate, 4, it ends at {noisy['PPO'].mean(1).max():.3f}. "
        "So do a SAPO with a narrow hill (τ = 10) and, level with them, no "
        "clip at all with one update per batch (second picture). **Where "
-       "grades are wrong, the rule that reuses them least leads here.** "
+       "grades are wrong, to use them less often is what helps here.** "
        "Where grades are exact, all five end at "
        f"{min(r.mean(1).max() for r in exact.values()):.2f} or above. So "
        "ask how often a batch is used, how often the grader errs, and who "
@@ -539,7 +538,7 @@ reveal("soft.6", "PPO: it stops first",
        pictures.tightness(arms, (
            "The grader errs, each arm at its best rate, 40 seeds, two "
            "standard errors. At that rate PPO's ε from 0.05 to 0.5 makes "
-           "no difference; how often a batch is used does.")),
+           "no difference; to use a batch once or twice does.")),
        instead={
            "CISPO: it never loses a token": "Not those with wrong grades.",
            "SAPO: no jump anywhere":
@@ -552,19 +551,25 @@ reveal("soft.6", "PPO: it stops first",
 # %% [markdown]
 # ### The same tokens, more updates
 #
-# When do the rules agree? The rare or common token again, with as many updates as you like:
+# The rare or common token again, with as many updates as you like. Say first which of the two, DPPO
+# or CISPO, leaves a rare token higher.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("soft.t2", many_updates.many_updates_explorer(),
-     ("Ten updates or more, every rule has moved the token by at least "
-      "0.05, and all four agree to within 0.005.", many_updates.all_alike))
+     ("DPPO leaves the token at least 0.1 above CISPO.",
+      many_updates.dppo_ahead),
+     ("CISPO leaves it at least 0.1 above DPPO.",
+      many_updates.cispo_ahead))
 
 # %% [markdown]
-# <details><summary>What the task shows</summary>
+# <details><summary>What the tasks show</summary>
 #
-# Take a common token and a small rate, 0.5 and 0.05 for example. The ratio stays near 1, and there
-# all weights are 1. With a rate that is small enough, sixteen updates need no edge at all.
+# 1. At 0.01 and rate 0.2, after 7 or 8 updates. DPPO's weight is the ratio itself, up to its edge
+#    of 0.15. The last step starts inside the edge at a ratio above ten, and carries the token to
+#    0.65. **A cliff does not bound a single step.** CISPO's weight stops at 5.
+# 2. Go on: at rate 0.1 and 16 updates or more. DPPO has stopped for good, and CISPO has no place
+#    where it stops.
 # </details>
 #
 # <details><summary>One level deeper: names and traps in the libraries</summary>

@@ -273,7 +273,8 @@ def test_a_goal_that_holds_at_the_start_is_refused(reader):
 @pytest.mark.parametrize(
     ("goal", "reached", "missed"),
     [
-        (token_gates.brings_back_one, {"epsilon": 0.27}, {"epsilon": 0.3}),
+        (token_gates.four_and_no_other, {"epsilon": 0.27, "dual": 3.0}, {"epsilon": 0.27}),
+        (token_gates.four_and_no_other, {"epsilon": 0.25, "dual": 2.0}, {"dual": 3.0}),
         (token_gates.closes_the_door, {"dual": 2.0}, {"dual": 3.5}),
         (token_gates.closes_the_door, {"dual": 3.25}, {"dual": 1.75}),
         (one_token.bad_and_silent, {"ratio": 0.5, "A": -1.0}, {"ratio": 0.5, "A": 1.0}),

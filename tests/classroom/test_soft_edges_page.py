@@ -69,16 +69,13 @@ def test_sapo_lets_go_of_bad_tokens_that_rose_and_of_no_other():
     assert {old for old, _, _ in done} == {0.0001, 0.01, 0.05, 0.1, 0.2}
 
 
-def test_only_a_large_rate_carries_a_rare_token_far_under_ppo():
-    done = [data for data in TRIED if many_updates.ppo_goes_far(data)]
-    assert done and all(data["rate"] >= 3 for data in done)
-    assert any(data["updates"] == 1 for data in done)
-
-
-def test_the_rules_agree_on_a_token_whose_ratio_stays_near_one():
-    done = [data for data in TRIED if many_updates.all_alike(data)]
-    assert done and all(data["start"] >= 0.3 for data in done)
-    assert many_updates.all_alike(many_updates.compute(0.5, 0.05, 10))
+def test_a_cliff_bounds_no_single_step_and_a_cap_no_policy():
+    start = many_updates.compute()
+    assert not many_updates.dppo_ahead(start) and not many_updates.cispo_ahead(start)
+    ahead = [data for data in TRIED if many_updates.dppo_ahead(data)]
+    assert ahead and all(data["start"] <= 0.01 for data in ahead)
+    assert many_updates.dppo_ahead(many_updates.compute(0.01, 0.2, 7))
+    assert all(many_updates.cispo_ahead(many_updates.compute(0.01, 0.1, n)) for n in range(16, 31))
 
 
 def test_the_two_tokens_of_the_page():

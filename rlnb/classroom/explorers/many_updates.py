@@ -87,16 +87,14 @@ def alt(data) -> str:
     return f"Probability of one right token over the updates, four rules. {readout(data)}"
 
 
-def ppo_goes_far(data) -> bool:
-    """A token from 0.01 or below ends above 0.1 under PPO."""
-    return data["start"] <= 0.01 and data["end"]["PPO"] > 0.1
+def dppo_ahead(data) -> bool:
+    """DPPO leaves the token at least 0.1 above CISPO."""
+    return data["end"]["DPPO"] - data["end"]["CISPO"] >= 0.1
 
 
-def all_alike(data) -> bool:
-    """Ten updates or more, every rule moved the token by 0.05 or more, and all end alike."""
-    ends = data["end"].values()
-    moved = min(ends) - data["start"]
-    return data["updates"] >= 10 and moved >= 0.05 and max(ends) - min(ends) < 0.005
+def cispo_ahead(data) -> bool:
+    """CISPO leaves the token at least 0.1 above DPPO."""
+    return data["end"]["CISPO"] - data["end"]["DPPO"] >= 0.1
 
 
 def many_updates_explorer() -> Explorer:

@@ -88,9 +88,9 @@ def alt(data) -> str:
     return f"Token grid under clip and min. {readout(data)} Silent: {silent}."
 
 
-def brings_back_one(data) -> bool:
-    """The good token at 1.25 alone is alive again; 6.00, 1.40 and the bad 0.70 stay silent."""
-    return data["silent"] == {(1, 1), (1, 3), (3, 0)}
+def four_and_no_other(data) -> bool:
+    """Silent are the good tokens at 6.00 and 1.40 and the bad ones at 0.70 and 3.50."""
+    return data["silent"] == {(1, 1), (1, 3), (3, 0), (2, 0)}
 
 
 def closes_the_door(data) -> bool:
