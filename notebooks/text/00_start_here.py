@@ -41,9 +41,10 @@ torch.set_num_threads(1); torch.set_default_dtype(torch.float64)
 # %% [markdown]
 # ## A model that gets better at sums
 #
-# A transformer of 308,016 parameters writes eight answers to each of sixteen sums. A program checks
-# every answer, and one step of training makes the right ones likelier. Then it writes new answers.
-# Here are forty such steps.
+# A transformer of 308,016 parameters writes eight answers to each of sixteen sums, such as
+# `4+3-8=?`, last digit only. Some answers guess at once (`so8`), others calculate
+# (`4+3=7,7-8=9so9`). A program checks every answer, and one step of training makes the right ones
+# likelier. Then the model writes new answers. Here are forty such steps.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -128,12 +129,15 @@ reveal("start_here.1", "the loss is 0, the gradient is not",
 #
 # | | gradient not 0 | gradient exactly 0 |
 # |---|---|---|
-# | **loss 0** | the fresh group above | task 1 |
-# | **loss not 0** | the second step on the same answers | task 2 |
+# | **loss 0** | the fresh group above | four equal rewards: every advantage is 0 |
+# | **loss not 0** | the second step on the same answers | ? |
 #
-# Below are the same four answers. PPO and GRPO may take several steps on them, and a **clip** stops
-# a token once its ratio has gone far enough the right way, past 1.2 or
-# 0.8 <!-- cited: 1.2, 0.8 -->. Two cases of the table are missing.
+# Top right is the zero to worry about: all right or all wrong, no answer is better than expected,
+# and nothing is learnt from the group.
+#
+# PPO and GRPO may take several steps on the same answers. Then a **clip** stops a token once its
+# ratio has gone far enough the right way: $\min\big(\rho A,\ \mathrm{clip}(\rho,0.8,1.2)\,A\big)$
+# stands where $\rho A$ stood. <!-- cited: 1.2, 0.8 -->
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -148,8 +152,8 @@ predict("start_here.4", "What can give a loss that is not 0 and a gradient "
 # the answer
 reveal("start_here.4", "many steps on the same four answers",
        "Right tokens rise to 1.2 and wrong ones sink to 0.8, and each is "
-       "stopped there. The loss stays at −0.2, with nothing left to push. "
-       "Find it below; how many steps does it take?",
+       "stopped there. The clipped term is a constant: it still counts in "
+       "the loss, −½(1.2 − 0.8) = −0.2, and has no slope.",
        instead={
            "equal rewards: all four right, or all four wrong":
            "Then every advantage is 0, so the loss is 0, too.",
@@ -161,19 +165,7 @@ reveal("start_here.4", "many steps on the same four answers",
            "by-product.",
        })
 
-# %% jupyter={"source_hidden": true}
-# the explorer and its tasks
-task("start_here.t", loss_and_gradient.loss_and_gradient_explorer(),
-     ("Loss 0 and gradient 0.", loss_and_gradient.neither),
-     ("A loss that is not 0, and a gradient of exactly 0.",
-      loss_and_gradient.only_the_loss))
-
 # %% [markdown]
-# Task 1 needs four equal rewards: all right or all wrong. Then no answer is better than expected,
-# and nothing is learnt. **That is the zero to worry about.** Task 2 needs two or three right
-# answers and six steps. (With one right answer the wrong ones are pushed about half as hard, and
-# have not reached 0.8 after eight steps.) <!-- cited: 0.8 -->
-#
 # <details><summary>One level deeper: loss 0 and gradient 0 in a log. Dead groups, the clip, or a bug?</summary>
 #
 # * **Dead groups**: no group has unequal rewards. Log their share.
@@ -217,9 +209,9 @@ reveal("start_here.3", "right answers are longer than wrong ones",
        "If half of a group is right, A is ½ and −½, and that makes "
        f"−¼ · ({first['right']:.0f} − {first['wrong']:.0f})/72 = "
        f"−{0.25 * (first['right'] - first['wrong']) / 72:.3f}. Over all "
-       f"groups it is {first['loss']:.3f} (mean of three seeds). This "
-       "model can guess at once (`so8`), mostly wrongly, or calculate step "
-       "by step. The guesses die out, and the lengths meet.",
+       f"groups it is {first['loss']:.3f} (mean of three seeds). "
+       "Guesses are short and mostly wrong. They die out, and the lengths "
+       "meet.",
        start_here.lengths_and_loss(),
        instead={
            "most answers are wrong in the beginning":
@@ -231,20 +223,43 @@ reveal("start_here.3", "right answers are longer than wrong ones",
        })
 
 # %% [markdown]
-# So the middle curve was a difference in length, and it went to 0 when the lengths met. **It never
-# said how well the model does sums.** (Later, wrong answers grow again in two seeds. That is a
-# fault of its own: page 09.)
+# For a group with a share $p$ of right answers, of $T_r$ and $T_w$ tokens on average, the sum is
+#
+# $$\text{loss}=-\,p(1-p)\,\frac{T_r-T_w}{72}$$
+#
+# It is 0 where the lengths agree, and where $p$ is 0 or 1. In this run the lengths met by step 20;
+# the groups that were all right took the rest. **The middle curve never said how well the model
+# does sums.**
+
+# %% jupyter={"source_hidden": true}
+# the explorer and its tasks
+task("start_here.t", loss_and_gradient.loss_and_gradient_explorer(),
+     ("Fresh answers, and a loss above 0. Say first how many of the four "
+      "must be right (3, 5, 2 and 6 tokens; the first ones are right).",
+      loss_and_gradient.above_zero),
+     ("A loss that is not 0, and a gradient of exactly 0. Say first how "
+      "many right answers and how many steps.",
+      loss_and_gradient.only_the_loss))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. Count each token alike, and one or three right. With two the loss is 0 by accident: 3 + 5 = 2 +
+#    6.
+# 2. Two or three right, and six steps. With one right answer the wrong ones are pushed about half
+#    as hard, and have not reached 0.8 after eight steps. <!-- cited: 0.8 -->
+# </details>
 #
 # What moves a logged loss away from 0, with no harm done:
 #
 # * an average that counts tokens, with right and wrong answers of different length;
 # * a second step on the same answers;
-# * a baseline that is not the group's mean, or an entropy or value term (07);
+# * advantages that do not add up to 0 in a group, an entropy term, a critic's (07);
 # * a KL term: then the log contains β times the KL, and climbs as the model leaves its start (05).
 #   Whether it leaves too far, the KL's own curve says.
 #
-# One value does mean trouble: a loss far from 0 on fresh answers with none of these. Then some
-# ratio is not 1, and sampler and trainer disagree (19).
+# If none of these is there and a fresh loss is far from 0, some ratio is not 1: for example one
+# that is formed with the inference engine's probabilities, which are not quite the trainer's (19).
 #
 # **What should you watch instead?**
 #

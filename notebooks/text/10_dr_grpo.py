@@ -12,13 +12,13 @@
 # **After this page** you can say what every token of a batch weighs under GRPO, DAPO and Dr. GRPO,
 # derive the weight that the policy gradient asks for, and compute one loss on many GPUs.
 #
-# 34 minutes, then 11 in a second sitting · exercises 31 more · after 08 (GRPO), 09 (its two
+# 36 minutes, then 11 in a second sitting · exercises 31 more · after 08 (GRPO), 09 (its two
 # divisors) · Dr. GRPO, Liu et al. 2025, [arXiv 2503.20783](https://arxiv.org/abs/2503.20783); DAPO,
 # Yu et al. 2025, [arXiv 2503.14476](https://arxiv.org/abs/2503.14476)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
-# <details><summary>1. Which two divisors does GRPO have?</summary>The std $\sigma_R$ of the group's rewards, and the answer's own number of tokens T (08).</details>
+# <details><summary>1. What does RLOO compare an answer with, and why not with the whole group's mean?</summary>With the mean of the other answers, so that the baseline knows nothing of this one. The whole mean only shrinks the gradient by (G−1)/G (03, 08).</details>
 # <details><summary>2. Which part of GRPO's advantage is derived, and which is a choice?</summary>Minus the mean is derived, up to one factor. Dividing by $\sigma_R$ is a choice (08).</details>
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
@@ -278,11 +278,13 @@ token_grid.token_grid(
 # wins. <!-- cited: +0.8, -0.8, +0.36, 0.8 -->
 # </details>
 #
-# Now average over all lengths that the policy draws. The expected gradient of a right answer on the
-# logit of "stop" is the **length bias** of the divisor. ($A=1$, and an average token weighs 1.)
+# Now average over all lengths that the policy draws. The expected push of a right answer on the
+# logit of "stop" is the **length bias** of a divisor:
+#
+# $$\mathbb E\big[c\,(1-qT)\big],\qquad c\text{ scaled so that a token of the batch weighs 1 on average}$$
+#
 # Above 0, right answers learn to stop sooner, and wrong ones, with the opposite sign, to go on.
-# Under a constant it is exactly 0: the expected slope of a log-probability is 0 (03), here
-# $1-q\,\mathbb E[T]$.
+# Under a constant, $c=1$, it is exactly 0: the expected slope of a log-probability is 0 (03).
 #
 # Let $n$ answers share one divisor, the count of their tokens. Then $n=1$ is $1/T$, the small GPU,
 # and $n=32$ the large one. In the toy, wrong answers went from 10 tokens to 71 with $n=1$, and to
@@ -334,8 +336,8 @@ pictures.recorded_lengths(
 # %% [markdown]
 # Left and middle differ in the length divisor alone; both divide by $\sigma_R$. **Here it is the
 # answer's own length as divisor that drives right and wrong apart.** In the middle and the right
-# panel one seed each wandered down to 14 to 18 tokens, both kinds together: where nothing pushes,
-# noise is left, and no reward pulls a length back. <!-- cited: 14, 18 -->
+# panel one seed each wandered down to 13 to 18 tokens, both kinds together. Where little pushes,
+# noise is left, and no reward pulls a length back. <!-- cited: 13, 18 -->
 
 # %% [markdown]
 # ## How do you compute it in pieces?
@@ -409,26 +411,21 @@ for rows in (8, 4, 2, 1):
 # %% [markdown]
 # ## Which would you choose?
 #
-# | divided by | weight of a token |
-# |---|---|
-# | own length (GRPO) | $\frac1{B\,T_i}$ |
-# | tokens of the piece | $\frac1{K\,N_k}$ |
-# | tokens of the step: the token mean | $\frac1N$ |
-# | tokens of the prompt (DAPO's paper) | $\frac1{P\,N_p}$ |
-# | constant (Dr. GRPO) | $\frac1{B\,L_{\max}}$ |
+# | divided by | weight of a token | length bias | take it |
+# |---|---|---|---|
+# | own length (GRPO) | $\frac1{B\,T_i}$ | large | not |
+# | tokens of the piece | $\frac1{K\,N_k}$ | depends on your memory | not |
+# | tokens of the prompt (DAPO's paper) | $\frac1{P\,N_p}$ | small while a group's answers are alike | if every prompt shall count the same |
+# | tokens of the step: the token mean | $\frac1N$ | small | by default: weights sum to 1 |
+# | constant (Dr. GRPO) | $\frac1{B\,L_{\max}}$ | none | if you cannot count over all GPUs |
 #
-# $K$ pieces, $N_k$ tokens in the piece; $P$ prompts, $N_p$ tokens of the prompt's answers.
+# $K$ pieces, $N_k$ tokens in the piece; $P$ prompts, $N_p$ tokens of the prompt's answers. The
+# constant has a price of its own: a batch of long answers makes a larger step.
 #
-# **Length.** By default take the token mean over the step. With hundreds of answers its length bias
-# is small, and its weights sum to 1. Under a constant longer answers make a larger step. Take the
-# constant if you cannot count over all GPUs. Avoid the piece's own count. The prompt's count shares
-# a divisor among G answers: a bias of about 1/(G − 1) at most, and prompts with short answers get
-# louder tokens.
-#
-# **The std** is a second switch: `scale_rewards` in TRL, `norm_adv_by_std_in_grpo` in verl. Drop it
-# for the gradient's own weights. Keep it if you want prompts near 0 and 1 to count more. A third
-# way divides by the std of the *whole step* (`"batch"` in TRL): one number for all prompts, so none
-# is favoured, and the step keeps its size when rewards change scale.
+# **The std** is a second switch (`scale_rewards` in TRL, `norm_adv_by_std_in_grpo` in verl).
+# Without it the pushes are the gradient's own. Keep it if rewards have no natural scale, or differ
+# in scale between prompts. A third way divides by the std of the *whole step* (`"batch"` in TRL).
+# It, too, is counted after sampling, but it is one number for all prompts, so it favours none.
 #
 # <details><summary>What TRL and verl call them, and two traps</summary>
 #
@@ -447,8 +444,8 @@ for rows in (8, 4, 2, 1):
 # * Which is better? Dr. GRPO's authors report the same accuracy with fewer tokens. ScaleRL prefers
 #   the mean per prompt ([arXiv 2510.13786](https://arxiv.org/abs/2510.13786), section 3.2). No
 #   paper that we know compares all five at equal gradient norms.
-# * A KL term is averaged by the same divisor, but is not scaled by σ. So when you drop the std, the
-#   same β holds twice as hard against advantages of half the size.
+# * A KL term is averaged by the same divisor, but is not scaled by σ. Drop the std at σ = 0.5, and
+#   advantages are half as large: the same β holds twice as hard. <!-- cited: 0.5 -->
 # </details>
 
 # %% [markdown]
@@ -505,11 +502,12 @@ task("dr_grpo.t1",
 # $$\mathbb E\big[\tfrac{\bar N}{N}(1-qT)\big]=\mathbb E\big[\tfrac{\bar N}{N}\big]-1<\tfrac1{n-1}$$
 #
 # for $n\ge2$, since $\mathbb E[\frac1N]<\mathbb E[\frac1{N-1}]=\frac q{n-1}$.
-# <!-- cited: 1.06 -->
+# <!-- cited: 1.06, 0.30 -->
 # </details>
 #
-# **Sharing dilutes the bias only among answers of like length.** With hundreds of answers in a
-# step even a long one is a small part of the divisor.
+# **Sharing dilutes the bias only among answers of like length.** Among 63 of mean length 5 the long
+# one still has a bias of 0.30. So watch the lengths of right and wrong apart.
+# <!-- cited: 0.30 -->
 #
 # ### Did Dr. GRPO only take smaller steps?
 #
@@ -519,8 +517,9 @@ task("dr_grpo.t1",
 for name, run in pictures.RUNS.items():
     norm = torch.tensor([list(curve(run, seed, "grad_norm"))
                          for seed in (0, 1, 2)])
-    largest = norm.nan_to_num(0).max()
-    print(f"{name:26s} mean {norm.nanmean():.3f}, largest {largest:.2f}")
+    norm = norm[~norm.isnan()]           # of steps with a mixed group
+    print(f"{name:26s} mean {norm.mean():.3f}, from {norm.min():.3f} "
+          f"to {norm.max():.2f}")
 
 # %% [markdown]
 # Dr. GRPO's gradient is a tenth of the others'. Perhaps its lengths stood still because the policy
@@ -577,9 +576,9 @@ reveal("dr_grpo.5", "SGD and clipped Adam",
 
 # %% [markdown]
 # Back to the transformer. Its runs used Adam and a threshold of 1, and no norm of any step was
-# above 0.79. So nothing was clipped, and Adam hides a constant factor: **the small gradient does
-# not explain the flat panel.** Nor did the policy stand still: it wandered, in one seed to 14
-# tokens. <!-- cited: 0.79, 14 -->
+# above 0.79. So nothing was clipped, and Adam divides most of a common factor away: **the small
+# gradient does not explain the flat panel.** Nor did the policy stand still: it wandered, in one
+# seed to 14 tokens. <!-- cited: 0.79, 14 -->
 #
 # With a threshold of 0.1 it would have been another story: GRPO's norm was above that at every
 # step, Dr. GRPO's at none. When you switch, keep the learning rate under Adam, and scale the clip

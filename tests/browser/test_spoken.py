@@ -16,7 +16,7 @@ EXPLORER = """\
 from rlnb.classroom.explorers import loss_and_gradient
 from rlnb.classroom.lesson import predict, task
 task("spoken.t", loss_and_gradient.loss_and_gradient_explorer(),
-     ("Stop it.", loss_and_gradient.neither))"""
+     ("Stop it.", loss_and_gradient.only_the_loss))"""
 GUESS = 'predict("spoken.1", "Which?", ["this", "that"])'
 PICTURE = """\
 from rlnb.classroom.pictures import pipeline
@@ -86,7 +86,7 @@ def test_every_picture_says_what_it_shows(tab):
 
 
 def test_every_slider_has_its_name_and_changing_lines_are_announced(tab):
-    assert tab.evaluate(HANDLES) == ["right answers", "steps taken"]
+    assert tab.evaluate(HANDLES) == ["right answers", "steps taken", "counts alike"]
     assert any("2 of 4 right, fresh answers" in line for line in tab.evaluate(SAID))
 
 

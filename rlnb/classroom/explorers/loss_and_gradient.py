@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from rlnb.classroom.explorer import Explorer, slider
-from rlnb.classroom.explorers.arguments import between, checked
+from rlnb.classroom.explorer import Explorer, choice_slider, slider
+from rlnb.classroom.explorers.arguments import between, checked, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREY, signed
 from rlnb.classroom.pictures.token_grid import answer_labels, empty_grid, paint
-from rlnb.objective import ZOO
+from rlnb.objective import ZOO, token_mean
 from rlnb.toys import running_group
 
 CAPTION = (
@@ -20,12 +20,14 @@ CAPTION = (
 SIZE = (900, 290)
 MOST = 8  # steps
 GRPO = ZOO["grpo"].replace(terms=())
+RULES = {"each answer": GRPO, "each token": GRPO.replace(weights=token_mean)}
 
 
-@checked(right=between(0, 4), steps=between(0, MOST))
-def compute(right: int = 2, steps: int = 0) -> dict[str, Any]:
+@checked(right=between(0, 4), steps=between(0, MOST), counts=one_of(tuple(RULES)))
+def compute(right: int = 2, steps: int = 0, counts: str = "each answer") -> dict[str, Any]:
     """GRPO without KL on the running group with its first `right` answers right.
 
+    counts: what weighs the same in the average, "each answer" or "each token".
     steps: gradient steps taken on these four answers since they were written, at rate 1. Each token
     had probability 1/2 then, and its log-prob moves on its own. Returns loss, norm (of the gradient
     with respect to the tokens' log-probs), push (4, 6), minus that gradient times 4, mask, and the
@@ -43,13 +45,16 @@ def compute(right: int = 2, steps: int = 0) -> dict[str, Any]:
     logprobs = old
     for step in range(steps + 1):
         logprobs = logprobs.detach().requires_grad_(True)
-        loss = GRPO(group.replace(logprobs=logprobs, old_logprobs=old, rewards=rewards)).loss
+        loss = RULES[counts](
+            group.replace(logprobs=logprobs, old_logprobs=old, rewards=rewards)
+        ).loss
         (gradient,) = torch.autograd.grad(loss, logprobs)
         if step < steps:
             logprobs = logprobs - gradient
     return {
         "right": right,
         "steps": steps,
+        "counts": counts,
         "loss": loss.item(),
         "norm": gradient.norm().item(),
         "push": -4 * gradient,
@@ -90,7 +95,8 @@ def readout(data) -> str:
     since = "fresh answers" if n == 0 else f"{n} step{'s' if n > 1 else ''} on them"
     return (
         (
-            f"{data['right']} of 4 right, {since}: loss {data['loss'] + 0.0:.4f}, "
+            f"{data['right']} of 4 right, {since}, {data['counts']} alike: "
+            f"loss {data['loss'] + 0.0:.4f}, "
             f"length of the gradient {data['norm']:.4f}."
         )
         .replace("-0.0000", "0.0000")
@@ -112,9 +118,9 @@ def only_the_loss(data) -> bool:
     return abs(data["loss"]) > 1e-6 and data["norm"] == 0.0
 
 
-def neither(data) -> bool:
-    """No loss and no gradient: all rewards are equal."""
-    return abs(data["loss"]) < 1e-12 and data["norm"] == 0.0
+def above_zero(data) -> bool:
+    """Fresh answers whose loss is above 0."""
+    return data["steps"] == 0 and data["loss"] > 1e-6
 
 
 def loss_and_gradient_explorer() -> Explorer:
@@ -126,6 +132,9 @@ def loss_and_gradient_explorer() -> Explorer:
         {
             "right": slider(2, 0, 4, 1, "right answers", "of four"),
             "steps": slider(0, 0, MOST, 1, "steps taken", "0: the answers are fresh"),
+            "counts": choice_slider(
+                "each answer", [(rule, rule) for rule in RULES], "counts alike", "in the average"
+            ),
         },
         alt=alt,
         caption=CAPTION,
