@@ -138,10 +138,10 @@ reveal("agents.1", "about 15 %, worse than before", why,
 
 # %% [markdown]
 # GRPO's baseline (recall 2) needs $G$ trajectories from the same start. With a prompt this was
-# free. A world has to be built $G$ times. If a group shares one desk without a reset, its later
-# trajectories start with more, and the group's mean is wrong for all of them. Log the reward by
-# place in the group: it must be flat. **Idea 1: the start is the only thing that a group may
-# share.**
+# free. A world has to be built $G$ times, and each time it must be reset. **Idea 1: a trajectory
+# starts where its siblings start, and finds no answer there.** (Where a group shares one desk
+# without a reset, its later trajectories find what the earlier ones left. Log the reward by place
+# in the group: it must be flat.)
 
 # %% [markdown]
 # ## The world writes: whose tokens?
@@ -154,7 +154,7 @@ reveal("agents.1", "about 15 %, worse than before", why,
 # p_\theta(\tau)&=\prod_k\pi_\theta(u_k\mid h_k)\;P(o_k\mid h_k,u_k)&&\text{chain rule: each author in turn}\\
 # \nabla\log p_\theta(\tau)&=\sum_k\nabla\log\pi_\theta(u_k\mid h_k)+0&&\text{the world's }P\text{ contains no }\theta\\
 # \nabla J&=\mathbb E\Big[R(\tau)\sum_{\text{own tokens }t}\nabla\log\pi_\theta(y_t\mid y_{<t})\Big]&&\text{log-derivative (02); chain rule inside a turn}\\
-# &\to\mathbb E\Big[A(\tau)\sum_{\text{own tokens }t}\nabla\log\pi_\theta(y_t\mid y_{<t})\Big]&&\textbf{the choice of 08: the group's mean as baseline}
+# &\approx\mathbb E\Big[A(\tau)\sum_{\text{own tokens }t}\nabla\log\pi_\theta(y_t\mid y_{<t})\Big]&&\text{minus the group's mean, up to }(G-1)/G\text{ (08)}
 # \end{aligned}$$
 #
 # There is a trap. The policy is a language model, so it gives a probability to the world's tokens,
@@ -187,21 +187,23 @@ pictures.pushes(rows, panels, caption=(
 # `error`. After `ok` the reward is 1, after `error` it is 0, and `error` comes three times in ten.
 # The policy has one logit for `error`, and starts at the true probability, 0.3.
 #
-# We follow 1,000 expected updates twice. In the first run the policy writes this token. In the
+# (What a token *costs* is the reward without it minus the reward with it: here 1.) We follow 1,000
+# expected updates twice. In the first run the policy writes this token. In the
 # second run the world writes it, and the mask is forgotten.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("agents.3", "log π(error) starts at −1.2. Where does it end?",
-        ["both near −7", "policy's near −7, world's near −200",
-         "policy's near −7, world's stays at −1.2: "
-         "the world goes on as before", "both near −200"])
+        ["both near −7",
+         "its own token's near −7, the world's near −200",
+         "its own token's near −7, the world's near −1.2",
+         "both near −200"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 ends = {who: author_path(who, 0.3, steps=1000)[-1]
         for who in ("policy", "world")}
-reveal("agents.3", "policy's near −7, world's near −200",
+reveal("agents.3", "its own token's near −7, the world's near −200",
        f"They end at −{-ends['policy']:.1f} and −{-ends['world']:.1f}. The "
        "policy's own token becomes rare, so it is pushed less and less. "
        "The world says error as often as before, whatever the policy "
@@ -210,8 +212,7 @@ reveal("agents.3", "policy's near −7, world's near −200",
            "both near −7":
            "For its own token the push fades. Does it fade for the world's "
            "token?",
-           "policy's near −7, world's stays at −1.2: the world goes on as "
-           "before":
+           "its own token's near −7, the world's near −1.2":
            "The world goes on as before. But the policy's model of the "
            "world is pushed.",
            "both near −200":
@@ -224,9 +225,9 @@ task("agents.t1", two_authors.two_authors_explorer(),
      ("Let the token cost 1.00. Is a frequent failure pushed hardest? Say "
       "at which frequency the world's token is driven furthest down, then "
       "look.", two_authors.driven_furthest),
-     ("Can a rare token be driven *up*? Find one that comes one time in "
-      "ten at most, and that the policy expects every time in the end "
-      "(0.99 or more).", two_authors.sure_of_a_rare_token))
+     ("Now let it cost next to nothing, 0.05. Say whether the world's "
+      "token still falls without end. Then find a frequency at which it "
+      "ends 8 nats below the policy's own.", two_authors.cheap_and_driven))
 
 # %% [markdown]
 # Why is that so? Let $q$ be how often `error` stands there. Its push on the logit is
@@ -239,8 +240,9 @@ task("agents.t1", two_authors.two_authors_explorer(),
 #
 # The policy's own probability $\pi$ is gone. If the policy writes the token, $q=\pi$, and the push
 # dies out with it. If the world writes it, the push never ends, unless the token tells nothing
-# about success. It is largest at one half, where $q(1-q)$ is (task 1). And words that go with
-# *success*, the result of a test that passed, have a cost below 0: they are driven up (task 2).
+# about success. It is largest at one half, where $q(1-q)$ is (task 1). A small cost makes it
+# slower, not shorter (task 2). And words that go with *success*, the result of a test that passed,
+# cost less than nothing: they are driven up.
 #
 # So a forgotten mask does not teach the policy to predict its world. **It bends the policy's
 # picture of the world, towards success and away from failure.**
@@ -252,14 +254,14 @@ task("agents.t1", two_authors.two_authors_explorer(),
 # your guess
 predict("agents.4", "After forty steps with the mask forgotten, pass@1 is, "
         "compared with the run with the mask,",
-        ["not visibly different in three seeds",
-         "the same in the end, but it rises more slowly",
+        ["about the same, and as early",
+         "about the same, but reached later",
          "clearly lower: the weights are shared",
-         "higher: who predicts the desk understands it"])
+         "a little higher: it predicts the desk"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("agents.4", "not visibly different in three seeds",
+reveal("agents.4", "about the same, and as early",
        f"It is {recorded('masked', 'pass@1')} with the mask and "
        f"{recorded('unmasked', 'pass@1')} without. The trace is elsewhere. "
        "log π of the desk's *wait* stands at "
@@ -275,16 +277,15 @@ reveal("agents.4", "not visibly different in three seeds",
            "clearly lower: the weights are shared":
            "They are shared. But in forty steps of this world it does not "
            "show.",
-           "the same in the end, but it rises more slowly":
+           "about the same, but reached later":
            "The curves at steps 10 and 20 do not differ visibly, either.",
-           "higher: who predicts the desk understands it":
+           "a little higher: it predicts the desk":
            "It is pushed by reward, not taught to predict.",
        })
 
 # %% [markdown]
-# (Why does *wait* fall, which comes by the toss of a coin? A trajectory that hears it three times
-# loses its place or runs out of its 48 tokens. Such trajectories hold more than half of all *wait*,
-# and this loss, a sum over tokens, counts tokens.)
+# (Why does *wait* fall, which comes by the toss of a coin? It costs a little: a trajectory that
+# hears it three times loses its place or runs out of its 48 tokens. That is task 2.)
 #
 # In a larger world it can matter. Search-R1 lets a 7B model read passages from a search engine.
 # With the mask it answers 0.43 of the questions, without it 0.34 <!-- cited: 0.43, 0.34 --> (one
@@ -301,10 +302,11 @@ reveal("agents.4", "not visibly different in three seeds",
 # * *The length*, where a loss divides by it. Count own tokens: with a tool output of 2,000 tokens
 #   in the divisor, the push on a call of 10 tokens is 200 times smaller.
 # * *The critic and GAE* (07). Step from own token to own token. If λ below 1 counted 2,000 tool
-#   tokens, a call before them would get no credit at all.
+#   tokens, the final reward would hardly reach a call before them.
 #
 # And log the share of tokens that are trained, here 38 of 44. **Idea 2: the world's tokens are
-# read, and never trained.**
+# read, and never targets.** (Own tokens behind them read them. So the gradient does train *how*
+# they are read.)
 
 # %% [markdown]
 # ## Many turns, one number
@@ -364,8 +366,14 @@ reveal("agents.7", "31 times as large",
 # </details>
 #
 # **Idea 3: with one number for all turns, the other turns are noise on this one.** A turn's own
-# reward has none of it, and is blind to what the turn makes possible later. Which rewards should
-# count for which turn is the choice of the second sitting.
+# reward has none of it, and is blind to what the turn makes possible later.
+#
+# Where does this stop being true? The toy has a logit for each turn, as if each turn were a skill
+# of its own. If all turns shared *one* logit, every turn would teach the same thing, and the other
+# turns would help as much as they disturb. How many trajectories show the sign of a push,
+# $n=4\,\mathrm{Var}/\mathrm{mean}^2$? With a logit a turn it is $4(T-1)$, with one shared logit
+# $8-8/T$, never more than 8. A network stands between the two. So groups of 8 can train long
+# agents, and rare kinds of turns still drown.
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -377,117 +385,20 @@ reveal("agents.7", "31 times as large",
 # | formula | $g=\mathbb E\big[\sum_{\text{own }t}A\,\nabla\log\pi_\theta(y_t)\big]$, $A$ the trajectory's advantage, or its turn's (second sitting) |
 # | mask forgotten | push $q\,A_{\text{token}}$ on the world's token ($-q(1-q)$ if it decides success): it does not contain π and never ends |
 # | mask where | loss, ratio, KL, length, critic; log the share of trained tokens |
-# | credit | one number for $T$ turns: the noise on a turn grows like $T-1$ |
+# | credit | one number for $T$ turns: the noise on a turn grows like $T-1$, if turns share no skill |
 # | derived | own tokens only; no credit for the past (recall 3) |
 # | does it hurt? | not visibly at our desk (6 of 44 tokens); with a search engine, where most tokens are the world's, it did |
 # | choices (second sitting) | which turns' rewards count for a turn; who pays for a turn: a critic, siblings, a grader |
-# | against 08 | the prompt of a group is the state of a world; the completion mask has holes |
 
 # %%
 score("agents.1", "agents.3", "agents.4", "agents.7")
 
 # %% [markdown]
-# ## Second sitting: whose credit, and whose text?
+# ## Second sitting: whose text, and whose credit?
 #
-# ### Which rewards count for a turn?
-#
-# Must a turn be credited with all rewards of its trajectory? Turn $j$ earns $r_j$, and $\bar r_j$
-# is the mean of that over the group. **There is one choice: the set $S_k$ of turns whose rewards
-# count for turn $k$.**
-#
-# $$A_k=\sum_{j\in S_k}(r_j-\bar r_j)$$
-#
-# Three choices are usual. *All turns* is GRPO's.
-#
-# **From this turn on** leaves out what a turn cannot have caused, its past. The last turn loses all
-# its noise and the first loses none, so half of the noise goes on average. **This turn only** loses
-# all of it, and is blind to what a turn makes possible later (in this toy nothing).
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("agents.8", "Now nothing is paid along the way. The same sum comes "
-        "once, after the last turn. How much of the noise does 'from this "
-        "turn on' save now?",
-        ["nothing", "half, averaged over the turns, as before",
-         "all of it: one reward, one source of noise",
-         "half for the last turn, nothing for the first"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-a = torch.tensor([[1, 1, 0, 1, 0, 1], [0, 1, 1, 0, 0, 0]])
-late = torch.zeros_like(a)
-late[:, -1] = a.sum(1)                  # the sum, paid at the end
-to_go = late.flip(1).cumsum(1).flip(1)  # from each turn on
-assert (to_go == a.sum(1, keepdim=True)).all()
-reveal("agents.8", "nothing",
-       "Every turn gets the whole sum, as with all turns. A reward at the "
-       "end stands in the future of every turn, so there is no past to "
-       "leave out. **Something else must tell the turns apart:** a critic "
-       "(07), siblings that pass through the same state, or a grader of "
-       "turns.",
-       instead={
-           "half, averaged over the turns, as before":
-           "That needs rewards along the way. Which past is left out now?",
-           "all of it: one reward, one source of noise":
-           "The one reward still holds the luck of all turns.",
-           "half for the last turn, nothing for the first":
-           "The last turn, too, is paid for the luck of all others.",
-       })
-
-# %% [markdown]
-# How good must a grader of turns be? Average a turn's push over $n$ trajectories. To trust its
-# sign, the average should be twice its own spread, $\sqrt{\mathrm{Var}/n}$. So
-# $n=4\,\mathrm{Var}/\mathrm{mean}^2$, and with one reward for the sum of all turns that is
-# $4(T-1)$. The grader of turns is wrong in a share $e$ of its verdicts, at random. Its push is ¼ or
-# −¼: mean $(1-2e)/4$, variance $e(1-e)/4$, so its $n$ is $16e(1-e)/(1-2e)^2$.
-
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("agents.t2", turn_credit.turn_credit_explorer(),
-     ("32 turns. Make the grader of turns as careless as you can while it "
-      "still needs fewer trajectories. Guess its share of errors first.",
-      turn_credit.careless_and_still_better))
-
-# %% [markdown]
-# <details><summary>What the task shows</summary>
-#
-# It may be wrong in 41 % of its verdicts, hardly better than a coin. Its errors are random, but the
-# other 31 turns are random, too.
-# </details>
-#
-# This was the kind case, in which turns add up. If success needs *all* turns to be right, the final
-# reward needs $4(2^T-2)$ trajectories, a quarter of a million at 16 turns. And errors are not
-# always random: a grader that pays a point for every call has no noise, but another goal
-# ([statements](statements/18_agents.ipynb) has both). **Grade turns if you can, and check the final
-# success.**
-#
-# In practice turn rewards come from checks along the way, beside the final reward: Zeng et al.
-# reward single tool calls; for code it could be the tests after each edit. Or they come from
-# siblings. GiGPO ([arXiv 2505.10978](https://arxiv.org/abs/2505.10978)) finds the turns of a group
-# that begin in the same state and compares what each earned from there on (discounted),
-# $A_k=A(\tau)+\text{weight}\cdot(R_{\ge k}-\text{mean of }R_{\ge k}\text{ over the turns from this state})$.
-# That needs no critic, but where a state occurs once there is nothing to compare.
-#
-# <details><summary>One level deeper: what a real run adds</summary>
-#
-# * Train on the token ids that were sampled. Text that is parsed and tokenised again need not give
-#   the same ids; then you push on tokens nobody drew.
-# * The same for the history. If thinking is stripped or the context is compacted between turns,
-#   log π must be computed behind what each turn really read: one training row per context.
-# * Two masks: attention sees both authors, the loss only one. One mask for both cuts the policy off
-#   from the world's answers (TRL [issue 4974](https://github.com/huggingface/trl/issues/4974)).
-# * The mask is `tool_mask` in TRL (`env_mask` in a rollout function), `response_mask` in verl,
-#   `loss_mask` in SkyRL.
-# * A trajectory that runs out of turns gets reward 0, and its siblings wait for it. Both are
-#   measured on the [statements page](statements/18_agents.ipynb). Long trajectories also make old
-#   answers (19) and groups that fail as a whole: start with tasks that are shorter.
-# * Log: turns, share cut off, share of failed calls, share of tokens trained.
-# </details>
-
-# %% [markdown]
 # ### The tool's text: an injected note
 #
-# The world's words leave no trace in the gradient. Take the run with the mask, and let somebody
+# The world's words are no targets. Take the run with the mask, and let somebody
 # write `so` and any digit behind every result of the desk, as in `7so3`.
 
 # %% jupyter={"source_hidden": true}
@@ -522,7 +433,7 @@ reveal("agents.5", "hardly any: it goes on as if it had written the note",
        })
 
 # %% [markdown]
-# **A mask keeps a text out of the gradient. It does not keep it out of the context.** A
+# **A mask keeps a text out of the loss. It does not keep it out of the context.** A
 # calculator's harness can let only one digit or *wait* through. A search engine's cannot know what
 # a page may say, so the policy must learn to ignore the note. We start once more, with 400
 # supervised steps instead of 100, and try three ways:
@@ -567,8 +478,108 @@ reveal("agents.6", "only 3",
 # %% [markdown]
 # **Examples bring a behaviour into the samples. Where no reward asks for it, it can fade.**
 
+# %% [markdown]
+# ### Which rewards count for a turn?
+#
+# Must a turn be credited with all rewards of its trajectory? Turn $j$ earns $r_j$, and $\bar r_j$
+# is the mean of that over the trajectories of the group that have a turn $j$. **There is one
+# choice: the set $S_k$ of turns whose rewards count for turn $k$.**
+#
+# $$A_k=\sum_{j\in S_k}(r_j-\bar r_j)$$
+#
+# Three choices are usual. *All turns* is GRPO's.
+#
+# **From this turn on** leaves out what a turn cannot have caused, its past. The last turn loses all
+# its noise and the first loses none, so half of the noise goes on average. **This turn only** loses
+# all of it, and is blind to what a turn makes possible later (in this toy nothing).
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("agents.8", "Now nothing is paid along the way. The same sum comes "
+        "once, after the last turn. How much of the noise does 'from this "
+        "turn on' save now?",
+        ["nothing", "half, averaged over the turns, as before",
+         "all of it: one reward, one source of noise",
+         "half for the last turn, nothing for the first"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+a = torch.tensor([[1, 1, 0, 1, 0, 1], [0, 1, 1, 0, 0, 0]])
+late = torch.zeros_like(a)
+late[:, -1] = a.sum(1)                  # the sum, paid at the end
+to_go = late.flip(1).cumsum(1).flip(1)  # from each turn on
+assert (to_go == a.sum(1, keepdim=True)).all()
+reveal("agents.8", "nothing",
+       "Every turn gets the whole sum, as with all turns. A reward at the "
+       "end stands in the future of every turn, so there is no past to "
+       "leave out. **Something else must tell the turns apart:** a critic "
+       "(07), siblings that pass through the same state, or a grader of "
+       "turns.",
+       instead={
+           "half, averaged over the turns, as before":
+           "That needs rewards along the way. Which past is left out now?",
+           "all of it: one reward, one source of noise":
+           "The one reward still holds the luck of all turns.",
+           "half for the last turn, nothing for the first":
+           "The last turn, too, is paid for the luck of all others.",
+       })
+
+# %% [markdown]
+# How good must a grader of turns be? With one reward for the sum of $T$ turns, the sign of a turn's
+# push takes $4(T-1)$ trajectories (first sitting). Now a grader gives each turn a verdict, ½ or −½,
+# and is wrong in a share $e$ of them, at random. Its push is ¼ or −¼: mean $(1-2e)/4$, variance
+# $e(1-e)/4$, so its $n$ is $16e(1-e)/(1-2e)^2$.
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("agents.t2", turn_credit.turn_credit_explorer(),
+     ("32 turns. Make the grader of turns as careless as you can while it "
+      "still needs fewer trajectories. Guess its share of errors first.",
+      turn_credit.careless_and_still_better))
+
+# %% [markdown]
+# <details><summary>What the task shows</summary>
+#
+# It may be wrong in 41 % of its verdicts, hardly better than a coin. Its errors are random, but the
+# other 31 turns are random, too.
+# </details>
+#
+# **Grade turns if you can, and check the final success.** A grader that errs at random is cheap.
+# One that pays a point for every call has no noise, and another goal
+# ([statements](statements/18_agents.ipynb)).
+#
+# <details><summary>One level deeper: siblings, uneven lengths, and success that needs all turns</summary>
+#
+# * If success needs *all* turns to be right, each with chance ½, the final reward needs
+#   $4(2^T-2)$ trajectories: a quarter of a million at 16 turns.
+# * Siblings as graders: GiGPO ([arXiv 2505.10978](https://arxiv.org/abs/2505.10978)) finds the
+#   turns of a group that begin in the same state and compares what each earned from there on. That
+#   needs no critic, but where a state occurs once there is nothing to compare.
+# * At turn 5 siblings are in different states. A mean by turn number is still a fair baseline:
+#   whether a sibling has a turn 5, and what it earned, does not depend on what *this* one writes
+#   there. It only removes less noise, since part of the difference is the state's. A lone survivor
+#   gets 0, and learns nothing.
+# * In practice turn rewards are checks along the way, beside the final reward: Zeng et al. reward
+#   single tool calls; for code it could be the tests after each edit.
+# </details>
+# <details><summary>One level deeper: what a real run adds</summary>
+#
+# * Train on the token ids that were sampled. Text that is parsed and tokenised again need not give
+#   the same ids; then you push on tokens nobody drew.
+# * The same for the history. If thinking is stripped or the context is compacted between turns,
+#   log π must be computed behind what each turn really read: one training row per context.
+# * Two masks: attention sees both authors, the loss only one. One mask for both cuts the policy off
+#   from the world's answers (TRL [issue 4974](https://github.com/huggingface/trl/issues/4974)).
+# * The mask is `tool_mask` in TRL (`env_mask` in a rollout function), `response_mask` in verl,
+#   `loss_mask` in SkyRL.
+# * A trajectory that runs out of turns gets reward 0, and its siblings wait for it. Both are
+#   measured on the [statements page](statements/18_agents.ipynb). Long trajectories are also old
+#   when they end (19), and whole groups fail: start with shorter tasks.
+# * Log: turns, share cut off, share of failed calls, share of tokens trained.
+# </details>
+
 # %%
-score("agents.8", "agents.5", "agents.6")
+score("agents.5", "agents.6", "agents.8")
 
 # %% [markdown]
 # ## Exercises
@@ -649,11 +660,11 @@ check.break_even_error(my_break_even)
 # </details>
 # <details><summary><b>One reward at the end of fifty turns. Why is that hard, and what helps?</b></summary>
 #
-# The other forty-nine turns are noise on this one. If the turns add up, about four trajectories per
-# turn show the sign of its push; if all must be right, each with chance ½, the number doubles with
-# every turn. With only a final reward there is no past to leave out, so something must tell turns
-# apart: a critic, siblings from the same state, tests along the way. Even a grader that errs often
-# helps, if it errs at random.
+# The other forty-nine turns are noise on this one. If the turns add up and share no skill, about
+# four trajectories per turn show the sign of its push; if they all need the same skill, eight do;
+# if all must be right, each with chance ½, the number doubles with every turn. With only a final
+# reward there is no past to leave out, so something must tell turns apart: a critic, siblings from
+# the same state, tests along the way. Even a grader that errs often helps, if it errs at random.
 # </details>
 # <details><summary><b>Is turn-level reward always better?</b></summary>
 #
@@ -669,11 +680,11 @@ check.break_even_error(my_break_even)
 # </details>
 # <details><summary><b>Does masking protect against prompt injection?</b></summary>
 #
-# No. The mask removes a text from the gradient, not from the context. Our masked policy
-# continued a note in the tool's output in nearly every trajectory. RL with notes did not cure it,
-# for it hardly ever tried to ignore one. Examples of ignoring did not last through RL without
-# notes. Both together did, in three seeds of a small model, with notes of one kind. So let the
-# harness check what a tool may say where it can.
+# No. The mask removes a text from the loss, not from the context. Our masked policy continued a
+# note in the tool's output in nearly every trajectory. RL with notes did not cure it, for it hardly
+# ever tried to ignore one. Examples of ignoring faded in two of three seeds of RL without notes.
+# Both together held, in three seeds of a small model, with notes of one kind. So let the harness
+# check what a tool may say where it can.
 # </details>
 # <details><summary><b>The sandbox crashed in the middle of a trajectory. Reward 0?</b></summary>
 #

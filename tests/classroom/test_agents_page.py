@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from rlnb import check
 from rlnb.classroom.explorers import turn_credit, two_authors
 from rlnb.classroom.pictures import agents as pictures
-from rlnb.toys.turns import expected_push
 
 ROWS = {
     "1, right": [("policy", "4"), ("desk", "7"), ("policy", "so")],
@@ -18,7 +19,7 @@ STEPS = [round(0.05 * k, 2) for k in range(21)]
 
 def test_no_goal_holds_at_the_start():
     start = two_authors.two_authors_explorer().data
-    assert not two_authors.driven_furthest(start) and not two_authors.sure_of_a_rare_token(start)
+    assert not two_authors.driven_furthest(start) and not two_authors.cheap_and_driven(start)
     start = turn_credit.turn_credit_explorer().data
     assert not turn_credit.careless_and_still_better(start)
 
@@ -30,15 +31,11 @@ def test_an_error_every_second_time_drives_the_worlds_token_furthest():
     assert not two_authors.driven_furthest(two_authors.compute(0.5, 0.5))
 
 
-def test_a_rare_token_that_goes_with_success_ends_as_a_certainty():
-    assert expected_push(0.9, 0.9) == pytest.approx(expected_push(0.1, 0.1))
-    sure = two_authors.compute(0.1, -1.0)
-    assert two_authors.sure_of_a_rare_token(sure) and sure["world"][-1] == pytest.approx(0)
-    assert not two_authors.sure_of_a_rare_token(two_authors.compute(0.1, 1.0))
-    assert not two_authors.sure_of_a_rare_token(two_authors.compute(0.15, -1.0))
-    assert "earns 1.00" in two_authors.readout(sure) and "(chance 1.00)" in (
-        two_authors.readout(sure)
-    )
+def test_a_small_cost_makes_the_fall_slower_and_not_shorter():
+    goal, ends = two_authors.cheap_and_driven, two_authors.compute
+    assert goal(ends(0.5, 0.05)) and goal(ends(0.4, 0.05)) and not goal(ends(0.1, 0.05))
+    assert not goal(ends(0.5, 1.0)) and not goal(ends(0.5, -0.05))
+    assert ends(0.1, -1.0)["world"][-1] == pytest.approx(0)  # goes with success: driven up
 
 
 def test_forty_one_percent_is_the_worst_grader_that_still_wins_at_32_turns():
@@ -63,8 +60,17 @@ def test_a_grader_that_throws_a_coin_needs_no_number_of_trajectories():
 def test_explorers_reach_their_goals_by_their_controls():
     explorer = turn_credit.turn_credit_explorer().set(turns=32, error=0.41)
     assert turn_credit.careless_and_still_better(explorer.data)
-    explorer = two_authors.two_authors_explorer().set(share=0.1, gap=-1.0)
-    assert two_authors.sure_of_a_rare_token(explorer.data)
+    explorer = two_authors.two_authors_explorer().set(share=0.5, gap=0.05)
+    assert two_authors.cheap_and_driven(explorer.data)
+
+
+@pytest.mark.parametrize("turns", [1, 2, 5, 10])
+def test_one_shared_logit_never_needs_more_than_eight_trajectories(turns):
+    sums = [sum(a) - turns / 2 for a in product((0, 1), repeat=turns)]
+    push = [s * s for s in sums]  # the sum of rewards, times the sum of scores
+    mean = sum(push) / len(push)
+    variance = sum(p * p for p in push) / len(push) - mean**2
+    assert 4 * variance / mean**2 == pytest.approx(8 - 8 / turns)
 
 
 def test_the_pictures_draw_and_say_whose_tokens_moved():

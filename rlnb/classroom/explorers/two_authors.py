@@ -85,9 +85,10 @@ def driven_furthest(data) -> bool:
     return data["gap"] > 0.99 and abs(data["share"] - 0.5) < 0.01
 
 
-def sure_of_a_rare_token(data) -> bool:
-    """The world's token comes one time in ten at most, and the policy expects it all the time."""
-    return data["share"] < 0.11 and float(data["world"][-1]) > math.log(0.99)
+def cheap_and_driven(data) -> bool:
+    """The token costs 0.05 at most, and the world's ends 8 nats below the policy's own."""
+    apart = float(data["policy"][-1]) - float(data["world"][-1])
+    return 0 < data["gap"] < 0.051 and apart >= 8
 
 
 def two_authors_explorer() -> Explorer:
