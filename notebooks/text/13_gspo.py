@@ -190,7 +190,7 @@ pipeline.pipeline(
 # **Why the root?** It makes $s$ the geometric mean of the token ratios,
 # $\log s=\frac1T\sum_t\log\rho_t$. If every token moves by $\delta$ in the log, the log of the
 # product moves by $T\delta$, and $\log s$ by $\delta$ at any length. The price: $s$ is no longer an
-# importance weight. Read $\log s$ as a signed mean shift of the tokens: ups and downs cancel.
+# importance weight. Read $\log s$ as the mean shift of the tokens.
 
 # %% [markdown]
 # ## What does one clip per answer do?
@@ -383,15 +383,11 @@ good = sum(int((a & b).sum()) for a, b in silent)
 reveal("gspo.4", "to a number below 1",
        "For answers that the step has not seen, the mean log ratio of a "
        r"token is $-\mathrm{KL}(\pi_\text{old}\Vert\pi_\theta)$, by the "
-       f"definition of the KL (05). Here the KL is {kls[0]:.4f}, and at "
-       f"1,000 tokens the mean of log s is −{-gap.mean():.4f}. The spread "
-       "shrinks around that, and not around 0.\n\nAs routed the spread is "
-       f"still {gap.std() / 1000**0.5:.4f} at 1,000 tokens, so most "
-       "answers are outside at any of these lengths. The drift shows in "
-       f"the sign: {sum(per_policy) - good} of the {sum(per_policy)} "
-       "silent are *bad* (three seeds). With the old experts held the KL "
-       f"is {kls[1]:.5f}, and length helps: {inside(held, 100)} inside at "
-       f"100 tokens, {inside(held, 1000)} at 1,000.",
+       "definition of the KL (05). The spread shrinks around that, and not "
+       "around 0. (Ups and downs do cancel in ρ, whose mean under the old "
+       "policy is 1. In log ρ they do not.) So the silent have a sign: "
+       f"{sum(per_policy) - good} of the {sum(per_policy)} above are "
+       "*bad* answers.",
        pictures.settling((100, 300, 1000), {
            "as routed": gap, "old experts held": held}, kls),
        instead={
@@ -403,6 +399,22 @@ reveal("gspo.4", "to a number below 1",
            "The spread shrinks, about as 1/√T. Look at the middle."})
 
 # %% [markdown]
+# So three things move $\log s$. Here they are in units of the band's lower edge, 3e-4:
+
+# %% jupyter={"source_hidden": true}
+# noise, one leap and drift, folded
+big = gap.max().item()
+print("tokens       noise          largest leap      drift")
+print("          routed    held       routed      routed   held")
+for n in (100, 1000, 10_000):
+    cells = [gap.std().item() / n**0.5, held.std().item() / n**0.5,
+             big / n, -kls[0], -kls[1]]
+    print(f"{n:6,d} " + "".join(f"{x / 3e-4:10.1f}" for x in cells))
+
+# %% [markdown]
+# A number above 1 leaves the band by itself. **Length tames noise and leaps. It does nothing about
+# the drift.**
+#
 # Set the share of flipped tokens yourself; above it was 0.35 %. Here the weights moved at random:
 # nothing was learnt. (An answer's tokens are drawn from 64 answers of the toy.)
 
@@ -411,8 +423,8 @@ reveal("gspo.4", "to a number below 1",
 task("gspo.t1", answer_ratio.answer_ratio_explorer(),
      ("A flipped token costs a KL of 0.18 on average, any other 0.00003. "
       "At which share of flips does −KL meet the lower edge of GSPO's "
-      "band? Work it out. Set this share, and the length at which most "
-      "answers are inside. Predict that length first.",
+      "band? Work it out, and set this share. Predict which answers are "
+      "mostly inside now: short, middling or long. Set such a length.",
       answer_ratio.best_in_the_middle),
      ("No flips, T = 32,768. Find a band that keeps at least 55 of the 64 "
       "inside and lets none of them become 1,000 times as likely. Predict "
@@ -423,9 +435,9 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # <!-- cited: 0.15 %, 0.18, 0.00003, 1.0025, 2e-3, 2.5e-3 -->
-# 1. At (0.0003 − 0.00003)/0.18 = 0.15 %, one flip in 670 tokens. Most are inside *between*: 37 at
-#    8,192 tokens, but 14 at 32 and 27 at 32,768. Short answers leave by noise, on both sides; long
-#    ones by −KL, below.
+# 1. At (0.0003 − 0.00003)/0.18 = 0.15 %, one flip in 670 tokens. The middling ones: of 64 answers
+#    of 8,192 tokens 37 are inside, but 14 at 32 tokens and 27 at 32,768. Short answers leave by
+#    noise, on both sides; long ones by drift, below.
 # 2. 1e-4. It keeps 57 of the long answers, but 5 of those of 128 tokens. The band 2e-3, 2.5e-3
 #    keeps all of these, but lets 32,768 tokens become $1.0025^{32768}$, about $10^{35}$ times as
 #    likely.
@@ -441,16 +453,20 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 # **The authors' argument:** a token's ratio, taken on the one token that was drawn, corrects
 # nothing and adds noise. Half of it holds: one draw is noisy. But a batch averages thousands of
 # them, and that mean corrects the token's own move (04). And $s$ is no importance weight at all
-# (Z06 on the [statements page](statements/13_gspo.ipynb)). **Without flips**, as in a dense model,
-# the toy's log ratios are five times calmer (0.008 for 0.039). Then nothing here speaks for or
-# against GSPO.
+# (Z06 on the [statements page](statements/13_gspo.ipynb)).
 #
-# **In the paper's runs** GRPO, its clip tuned to 0.2 and
-# 0.27, <!-- cited: 0.2, 0.27, 0.13 %, 0.008, 0.039 --> did not converge properly without *routing
-# replay*, which sends the new policy through the old one's experts. GSPO trained without replay and
-# learnt faster, with 15 % of the tokens clipped against 0.13 % under GRPO. Ratio, band and routing
-# changed together; the runs do not say which of them did it. Nor does the toy: it shows whom the
-# clip silences, not that leaps hurt learning.
+# **In the paper's runs** GRPO, its clip tuned to 0.2 and 0.27, did not converge properly without
+# *routing replay*, which sends the new policy through the old one's experts. GSPO trained without
+# replay and learnt faster, with 15 % of the tokens clipped against 0.13 % under GRPO. Ratio, band
+# and routing changed together, so the runs do not say which of them did it. Two more runs would:
+# GSPO with replay beside GRPO with replay, and a token's ratio with a band that silences 15 %.
+# <!-- cited: 0.2, 0.27, 0.13 %, 15 % -->
+#
+# **Where the toy ends.** It has four layers and few flips. In a large mixture of experts about a
+# tenth of the experts change after one update, the authors report; over dozens of layers hardly any
+# token keeps all of its own. Then there are no rare leaps, but more noise and more drift for
+# every token. And a dense model has neither: here, with the experts held, $\log\rho$ is five times
+# calmer (0.008 for 0.039), and only the question of the band is left. <!-- cited: 0.008, 0.039 -->
 #
 # <details><summary>One level deeper: what to log, TRL, verl</summary>
 #
@@ -472,7 +488,7 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 # | formula | $s=(\prod_t\rho_t)^{1/T}$ · $\nabla s=s\cdot\frac1T\sum_t\nabla\log\pi_\theta(y_t)$ |
 # | silent | whole answers: good ones with $s$ above $1+\epsilon_\text{high}$, bad ones below $1-\epsilon$ |
 # | band | 3e-4 and 4e-4: at 1,000 tokens 0.74 to 1.49 times as likely. With 0.2: $10^{79}$ |
-# | acts | from the second gradient step on the same batch; at the first every $s$ is 1 |
+# | acts | from the second mini-batch of a rollout on; at the first every $s$ is 1 |
 # | what moves $\log s$ | noise, $\sigma/\sqrt T$; one leap, leap$/T$; drift, $-\mathrm{KL}$ per token |
 # | flips | bring leaps and KL; routing replay removes them, $s$ only averages the leaps |
 
