@@ -166,11 +166,11 @@ reveal("start_here.4", "many steps on the same four answers",
        })
 
 # %% [markdown]
-# <details><summary>One level deeper: loss 0 and gradient 0 in a log. Dead groups, the clip, or a bug?</summary>
+# <details><summary>One level deeper: gradient 0 in a log. Dead groups, the clip, or a bug?</summary>
 #
 # * **Dead groups**: no group has unequal rewards. Log their share.
-# * **The clip**: only from the second step on the same answers. Log the share of clipped tokens; it
-#   is near 1.
+# * **The clip**: only from the second step on the same answers, and with a loss that is *not* 0.
+#   Log the share of clipped tokens; it is near 1.
 # * **A bug**: unequal groups, first step, and still 0. Look at the mask, and whether the
 #   log-probabilities of now were computed with a gradient.
 #
@@ -208,8 +208,8 @@ reveal("start_here.3", "right answers are longer than wrong ones",
        f"{first['right']:.0f} tokens and wrong ones {first['wrong']:.0f}. "
        "If half of a group is right, A is ½ and −½, and that makes "
        f"−¼ · ({first['right']:.0f} − {first['wrong']:.0f})/72 = "
-       f"−{0.25 * (first['right'] - first['wrong']) / 72:.3f}. Over all "
-       f"groups it is {first['loss']:.3f} (mean of three seeds). "
+       f"−{(round(first['right']) - round(first['wrong'])) / 288:.3f}. "
+       f"Over all groups it is {first['loss']:.3f} (mean of three seeds). "
        "Guesses are short and mostly wrong. They die out, and the lengths "
        "meet.",
        start_here.lengths_and_loss(),
@@ -227,9 +227,9 @@ reveal("start_here.3", "right answers are longer than wrong ones",
 #
 # $$\text{loss}=-\,p(1-p)\,\frac{T_r-T_w}{72}$$
 #
-# It is 0 where the lengths agree, and where $p$ is 0 or 1. In this run the lengths met by step 20;
-# the groups that were all right took the rest. **The middle curve never said how well the model
-# does sums.**
+# It is 0 where the lengths agree, and where $p$ is 0 or 1. In this run the lengths were near each
+# other by step 20, and ever more groups were all right. **The middle curve never said how well the
+# model does sums.**
 
 # %% jupyter={"source_hidden": true}
 # the explorer and its tasks
@@ -258,8 +258,9 @@ task("start_here.t", loss_and_gradient.loss_and_gradient_explorer(),
 # * a KL term: then the log contains β times the KL, and climbs as the model leaves its start (05).
 #   Whether it leaves too far, the KL's own curve says.
 #
-# If none of these is there and a fresh loss is far from 0, some ratio is not 1: for example one
-# that is formed with the inference engine's probabilities, which are not quite the trainer's (19).
+# If none of these is there and a fresh loss is far from 0, look for answers that were left out of
+# the sum after the advantages were computed, and for a ratio that is formed with the inference
+# engine's probabilities, which are not quite the trainer's (19).
 #
 # **What should you watch instead?**
 #
@@ -286,11 +287,12 @@ pipeline.pipeline(caption=(
 #
 # The methods of this course differ mostly in two things:
 #
-# > **with what is a reward compared** (the baseline), and **how is the importance ratio** $\rho$
-# > **tamed** when answers are no longer fresh.
+# > **with what is a reward compared**, and how is the difference scaled; and **how is the
+# > importance
+# > ratio** $\rho$ **tamed** when answers are no longer fresh.
 #
-# Smaller choices come on top: how the advantage is scaled, how much each token counts, whether a KL
-# term holds the model near its start. Seven of some thirty methods, by the two large ones:
+# Smaller choices come on top: how much each token counts, whether a KL term holds the model near
+# its start. Seven of some thirty methods, by the two large ones:
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -306,8 +308,8 @@ method_map.method_map(
 print(difference(ZOO["grpo"], ZOO["dr_grpo"]))
 
 # %% [markdown]
-# Only small choices: no spread, a constant in the place of each answer's length, and no KL term.
-# The run above was Dr. GRPO's.
+# It does not divide by the spread, which is its row on the map. The rest is small: a constant in
+# the place of each answer's length, and no KL term. The run above was Dr. GRPO's.
 #
 # ## How to study
 #

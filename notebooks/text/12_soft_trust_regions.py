@@ -132,6 +132,10 @@ reveal("soft.1", "started at 0.01: one, at 0.50: five",
 # MiniMax saw words such as "However" and "Wait" fall silent after the first update, and these words
 # open new ways of reasoning. Without an edge such a token runs away; PPO's edge stops it at once.
 # Where else could one draw the line? Three methods answer.
+#
+# (The toy's token feels its own push again and again, as in several *epochs* on a batch. In
+# *minibatches* it is pushed once; before that its ratio has moved by what others pushed, since
+# tokens share weights.)
 
 # %% [markdown]
 # ## One number per token
@@ -179,8 +183,11 @@ pictures.weight_curves("PPO", caption=(
 # \end{aligned}$$
 #
 # This is **CISPO** from MiniMax, *Clipped Importance-Sampling-weight Policy Optimization*. The
-# ratio is an importance weight (04), cut off at $c$: biased, and bounded. The gradient comes from
-# $\log\pi$, as in REINFORCE.
+# ratio is an importance weight (04), cut off at $c$: bounded, and biased. What is missing is
+# $(\rho-c)\,A\,\nabla\log\pi$ on tokens with $\rho>c$, those that became much likelier. And the
+# objective behind it? Below the cap $\rho A$; above it $c\,(1+\log\frac\rho c)\,A$, whose slope in
+# $\log\pi$ is $cA$. It grows without end, but only as a logarithm. The larger $c$, the less bias,
+# and the more one token can weigh.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -400,12 +407,9 @@ task("soft.t1", four_edges.four_edges_explorer(),
 # ([arXiv 2506.13585](https://arxiv.org/abs/2506.13585)). DPPO's authors say that CISPO collapsed
 # where engine and trainer disagreed ([arXiv 2602.04879](https://arxiv.org/abs/2602.04879)).
 #
-# Two questions decide what such a report means for you. **Which updates?** In several *epochs* a
-# token feels its own push again, as in this page's toy. In sixteen *minibatches* it is pushed once;
-# before that its ratio has moved by what others pushed, since tokens share weights. (MiniMax does
-# not print which.) **Which `old`?** PPO, CISPO and SAPO take the trainer's own record, made before
-# the first update (08). DPPO takes the inference engine's, so its ratio is not 1 even on a fresh
-# batch.
+# What decides what such a report means for you? How often a batch is used, and **which `old`**
+# stands in the ratio. PPO, CISPO and SAPO take the trainer's own record, made before the first
+# update (08). DPPO takes the inference engine's, so its ratio is not 1 even on a fresh batch.
 #
 # **What to log:** the share of silent tokens, by the sign of $A$ where you can (TRL:
 # `clip_ratio/low_mean`, `high_mean`; verl's `actor/pg_clipfrac` is one number), and the largest
@@ -418,7 +422,7 @@ task("soft.t1", four_edges.four_edges_explorer(),
 # %% [markdown] tags=["card"]
 # | CISPO, SAPO, DPPO | |
 # |---|---|
-# | sentence | PPO silences the tokens whose ratio moved most, the unlikely ones; CISPO caps their weight, SAPO lets it fade, DPPO measures probability instead of the ratio |
+# | sentence | of the good tokens PPO silences the unlikely ones first; CISPO caps their weight, SAPO lets it fade as they rise, DPPO measures probability instead of the ratio |
 # | formula | gradient $wA\nabla\log\pi$ · CISPO $w=\min(\rho,c)$ · SAPO $w=4\rho\,\sigma(1-\sigma)$ · DPPO $w=\rho$, or 0 after $\delta$ in A's direction |
 # | silent | PPO: outside the band on A's side · CISPO: nobody · SAPO: nobody quite · DPPO: whoever moved 0.15 on A's side |
 # | picture | weight over ratio: a cliff, a plateau, a hill, a cliff that stands elsewhere for each token |
@@ -551,25 +555,26 @@ reveal("soft.6", "PPO: it stops first",
 # %% [markdown]
 # ### The same tokens, more updates
 #
-# The rare or common token again, with as many updates as you like. Say first which of the two, DPPO
-# or CISPO, leaves a rare token higher.
+# The rare or common token again, with as many updates as you like.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("soft.t2", many_updates.many_updates_explorer(),
-     ("DPPO leaves the token at least 0.1 above CISPO.",
-      many_updates.dppo_ahead),
+     ("From 0.01, as in the picture: find a rate at which DPPO stops, and "
+      "stops below 0.25. Say first whether it takes a smaller rate or a "
+      "larger one.", many_updates.dppo_lands),
      ("CISPO leaves it at least 0.1 above DPPO.",
       many_updates.cispo_ahead))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. At 0.01 and rate 0.2, after 7 or 8 updates. DPPO's weight is the ratio itself, up to its edge
-#    of 0.15. The last step starts inside the edge at a ratio above ten, and carries the token to
-#    0.65. **A cliff does not bound a single step.** CISPO's weight stops at 5.
-# 2. Go on: at rate 0.1 and 16 updates or more. DPPO has stopped for good, and CISPO has no place
-#    where it stops.
+# 1. Either: 0.05 (after 22 updates), 0.5 or 3. What counts is not the rate but where the last step
+#    starts. At 0.2 it starts at 0.14, just inside the edge, with a weight of 14, and lands at 0.65.
+#    **A cliff does not bound a single step.** (verl caps this weight; at its default of 3 such a
+#    step is short.)
+# 2. Go on: at rate 0.1, 16 updates or more. DPPO has stopped for good, and CISPO has no place where
+#    it stops.
 # </details>
 #
 # <details><summary>One level deeper: names and traps in the libraries</summary>
@@ -680,13 +685,15 @@ check.name_this_soft_trust_regions(my_answer)
 # <details><summary><b>When do they differ at all?</b></summary>
 #
 # Only when ratios have left 1. That needs several updates per batch, stale data, or an engine with
-# other probabilities. Look at the share of tokens outside the band, not at the number of updates.
+# other probabilities. Look at the share of tokens outside the band and at the largest change of a
+# probability, not at the number of updates.
 # </details>
 # <details><summary><b>Why the stop-gradient in CISPO?</b></summary>
 #
-# Because the ratio is a weight, not a thing to improve. Without it the product rule adds ρ log π,
-# the coefficient is ρ(1 + log π), and every right token below probability 1/e is pushed down. Only
-# above the cap, where the clamp is constant, would the gradient be right, by accident.
+# Because the term is multiplied by log π. The ratio stands in front as a number; if it is
+# differentiated as well, the product rule adds ρ log π, the coefficient is ρ(1 + log π), and every
+# right token below probability 1/e is pushed down. (Without log π one would differentiate ρ itself:
+# ∇ρA and sg[ρ]A∇log π are the same gradient.)
 # </details>
 # <details><summary><b>Why measure probability instead of the ratio?</b></summary>
 #
@@ -702,14 +709,8 @@ check.name_this_soft_trust_regions(my_answer)
 # which of them wrote the `old` of the ratio.
 # </details>
 #
-# The other three can wait for another evening.
+# The other two can wait for another evening.
 #
-# <details><summary><b>Is CISPO a clip?</b></summary>
-#
-# No. A clip bounds the objective, so beyond it the slope is 0. CISPO bounds the weight in front of
-# log π, so beyond the cap the slope is the cap. The weight is bounded, the policy is not: no update
-# tells a token to stop.
-# </details>
 # <details><summary><b>Some systems drop far tokens whatever the sign of A. A bug?</b></summary>
 #
 # Perhaps a bandage. It drops tokens whose record is wrong, if they look far, and gives up the push

@@ -71,11 +71,11 @@ def test_sapo_lets_go_of_bad_tokens_that_rose_and_of_no_other():
 
 def test_a_cliff_bounds_no_single_step_and_a_cap_no_policy():
     start = many_updates.compute()
-    assert not many_updates.dppo_ahead(start) and not many_updates.cispo_ahead(start)
-    ahead = [data for data in TRIED if many_updates.dppo_ahead(data)]
-    assert ahead and all(data["start"] <= 0.01 for data in ahead)
-    assert many_updates.dppo_ahead(many_updates.compute(0.01, 0.2, 7))
-    assert all(many_updates.cispo_ahead(many_updates.compute(0.01, 0.1, n)) for n in range(16, 31))
+    assert not many_updates.dppo_lands(start) and not many_updates.cispo_ahead(start)
+    landed = {data["rate"] for data in TRIED if many_updates.dppo_lands(data)}
+    assert landed == {0.05, 0.5, 3.0}  # smaller and larger than the picture's 0.2
+    for updates in range(16, 31):
+        assert many_updates.cispo_ahead(many_updates.compute(0.01, 0.1, updates))
 
 
 def test_the_two_tokens_of_the_page():
@@ -139,3 +139,11 @@ def test_the_shapes_of_the_exercises_are_known_mistakes():
 
     assert "detach" in str(check.cispo_loss(forgotten))
     assert "direction" in str(check.dppo_mask(blind))
+
+
+def test_the_objective_behind_the_capped_weight():
+    ratio = torch.tensor([0.5, 2.0, 4.9, 5.1, 20.0], dtype=torch.float64).log().requires_grad_()
+    rho, c = ratio.exp(), 5.0
+    objective = torch.where(rho < c, rho, c * (1 + (rho / c).log()))
+    (slope,) = torch.autograd.grad(objective.sum(), ratio)
+    torch.testing.assert_close(slope, rho.detach().clamp(max=c))

@@ -87,9 +87,10 @@ def alt(data) -> str:
     return f"Probability of one right token over the updates, four rules. {readout(data)}"
 
 
-def dppo_ahead(data) -> bool:
-    """DPPO leaves the token at least 0.1 above CISPO."""
-    return data["end"]["DPPO"] - data["end"]["CISPO"] >= 0.1
+def dppo_lands(data) -> bool:
+    """DPPO has taken a token from 0.01 past its edge, stopped, and is still below 0.25."""
+    path = data["path"]["DPPO"]
+    return data["start"] == 0.01 and path[-1] == path[-2] and 0.16 < path[-1] < 0.25
 
 
 def cispo_ahead(data) -> bool:
