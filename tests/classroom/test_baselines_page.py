@@ -74,28 +74,19 @@ def test_the_parts_add_up_to_the_noise_and_the_failures_make_most_of_it_for_a_su
     assert late["parts"][0] < 0.12 * late["noise"]
 
 
-def test_neither_slider_alone_does_a_task():
-    """The policy and the baseline have both to be moved, for either task."""
-    low, zero = (
-        three_pushes.above_the_mean_and_quieter,
-        three_pushes.the_points_that_make_nothing_worse,
-    )
+def test_neither_slider_alone_does_the_task():
+    """The policy and the baseline have both to be moved."""
+    goal = three_pushes.above_the_mean_and_quieter
     baselines = np.arange(-1.4, 2.21, 0.02).round(2)
-    for goal in (low, zero):
-        assert not any(goal(three_pushes.compute(good=float(g))) for g in SHARES)
-        assert not any(goal(three_pushes.compute(float(b))) for b in baselines)
+    assert not any(goal(three_pushes.compute(good=float(g))) for g in SHARES)
+    assert not any(goal(three_pushes.compute(float(b))) for b in baselines)
     done = {
-        goal: {
-            (round(float(b), 2), round(float(g), 2))
-            for b in baselines
-            for g in SHARES
-            if goal(three_pushes.compute(float(b), float(g)))
-        }
-        for goal in (low, zero)
+        (round(float(b), 2), round(float(g), 2))
+        for b in baselines
+        for g in SHARES
+        if goal(three_pushes.compute(float(b), float(g)))
     }
-    assert {g for _, g in done[low]} == {0.05, 0.1, 0.15, 0.2, 0.25}
-    assert {g for _, g in done[zero]} == {0.8, 0.85, 0.9, 0.95}
-    assert {b for b, g in done[zero] if g == 0.8} == {-0.42, -0.4}
+    assert {g for _, g in done} == {0.05, 0.1, 0.15, 0.2, 0.25}
 
 
 @pytest.mark.parametrize(("p", "ways"), [(0.9, 1), (0.2, 2), (0.5, 5)])
@@ -138,7 +129,6 @@ def test_a_hard_prompt_needs_no_baseline():
 def test_no_task_is_done_before_anything_moved():
     begin = three_pushes.compute()
     assert not three_pushes.above_the_mean_and_quieter(begin)
-    assert not three_pushes.the_points_that_make_nothing_worse(begin)
     start = ways_to_be_right.compute()
     assert not ways_to_be_right.hurts_all_the_same(start)
 
