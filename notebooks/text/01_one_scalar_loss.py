@@ -282,7 +282,8 @@ reveal("one_scalar_loss.4", "those of “34”, “8” and “seven”, all but
            for n, v in zip(names, one_step.tolist()))
        + ". Only “7” is in the loss. The others fall because softmax takes "
        "from each its share, also from “seven”, which is right but was not "
-       "drawn. (Over many batches “seven” rises: it gets its turn.)\n\n"
+       "drawn. (Over many batches its logit rises. Its share need not: the "
+       "second sitting shows who crowds it out.)\n\n"
        "**With reward 0, a wrong answer falls only because right ones "
        "rise.** Would reward −1 help? On average it only doubles the push: "
        "2R − 1 is twice R, minus 1 for every answer alike, and that part "

@@ -12,7 +12,7 @@
 # **After this page** you can say which groups teach nothing, what it costs to replace them, and
 # when a higher clip helps a rare token.
 #
-# 35 minutes, then 8 in a second sitting · exercises 25 and interview 7 more · after 06 (PPO), 08
+# 37 minutes, then 3 in a second sitting · exercises 25 and interview 7 more · after 06 (PPO), 08
 # (GRPO), 10 (token mean) · DAPO, Yu et al. 2025,
 # [arXiv 2503.14476](https://arxiv.org/abs/2503.14476)
 #
@@ -133,10 +133,9 @@ task("dapo.t1", kept_groups_explorer(),
 # groups that are mixed already.
 # </details>
 #
-# **The group that needs the fewest draws costs the most answers for one group to keep.** Counted
-# per answer that is trained on it is the cheapest. Why not pairs, then? In a mixed pair GRPO's
-# advantages are +1 and −1, whether right is rare or common. A larger group can tell, and here from
-# 2 to 8 the price only rises from 32 answers to 40. DAPO takes 16.
+# **The group that needs the fewest draws costs the most answers.** Why not pairs, then? A mixed
+# pair has advantages +1 and −1, whether right is rare or common; a larger group can tell. From 2 to
+# 8 the price only rises from 32 answers to 40. DAPO takes 16.
 
 # %% [markdown]
 # ## Does a full batch pay?
@@ -191,8 +190,9 @@ assert 5.9 < 8 * sum(plain) / 3 < 6.1
 # mixed, 576 were trained on. So silent groups alone made a step 1.21 <!-- cited: 1.21 --> times as
 # expensive; the rest were mixed groups left over from rounds of eight. And there was little noise
 # to save: about six of a plain batch's eight groups were mixed. **Here refilling cost more than it
-# gave.** Without left-overs it would have made about 33 updates; who would be ahead then, this run
-# does not say.
+# gave.** It says little of the late phase that the page began with, where six in ten groups are
+# silent, and nothing of finer rounds. So before you refill, look at two numbers: the share of mixed
+# groups, and the mixed groups thrown away.
 
 # %% [markdown]
 # ## How far may a rare token go?
@@ -222,22 +222,22 @@ assert 5.9 < 8 * sum(plain) / 3 < 6.1
 task("dapo.t2", rare_token_explorer(),
      ("Start at 0.01 or less. Both edges clip, and yet the first batch "
       "takes the token equally far. Say first how that can be.",
-      rare_token.equal_though_silenced),
-     ("16 updates of 0.30 each, and neither edge clips one. Say first "
-      "whether that is possible.", rare_token.never_clipped))
+      rare_token.equal_though_silenced))
 
 # %% [markdown]
-# <details><summary>What the tasks show</summary>
+# <details><summary>What the task shows</summary>
 #
-# 1. A step of 0.15, say, with 4 updates: one update takes the token from inside both bands to
-#    beyond both. <!-- cited: 0.15, 0.85, 1.18, 0.83 -->
-# 2. Start at 0.85 or above. No probability passes 1, so the ratio stays below 1/0.85 = 1.18.
+# A step of 0.15, say, with 4 updates: one update takes the token from inside both bands to beyond
+# both. (And from 0.85 on neither edge ever clips a good token: no probability passes 1, so the
+# ratio stays below 1.18.)
+# <!-- cited: 0.15, 0.85, 1.18, 0.83, 0.18, 0.01, 0.41, 0.5 -->
 # </details>
 #
-# **An edge of 1.2 acts only on tokens below 1/1.2 = 0.83.** So it holds back
-# the less likely ones, as the authors argue; with 1.28 their entropy stayed higher (figure 2). It
-# is no cure: a token that was not drawn has no term in $J$, and entropy also falls when prompts are
-# solved.
+# **An edge of 1.2 acts only on tokens below 1/1.2 = 0.83.** And among these it is strict with rare
+# ones: it allows a logit 0.18 at 0.01, and 0.41 at 0.5. So it holds back the less likely ones, as
+# the authors argue; with 1.28 their entropy stayed higher (figure
+# 2). It is no cure: a token that was not drawn has no
+# term in $J$, and entropy also falls when prompts are solved.
 
 # %% [markdown]
 # ## When can an edge act at all?
@@ -277,67 +277,10 @@ reveal("dapo.3", "in parts 2 to 16: the policy has moved by then",
        })
 
 # %% [markdown]
-# ## What else does DAPO change?
+# ## A penalty of a hundredth
 #
-# The paper's table ([2503.14476](https://arxiv.org/abs/2503.14476)) adds one change after the other
-# to GRPO: Qwen2.5-32B, AIME 2024, mean of 32 answers. One run a row, so neighbouring rows are
-# within what a second seed might move, and the order counts.
-#
-# | added | score | what it is |
-# |---|---|---|
-# | (GRPO without KL) | 30 | a policy that learns long reasoning may move far from where it began |
-# | overlong filtering | 36 | an answer cut at the limit is left out of the loss |
-# | clip-higher | 38 | 1.28 for good tokens |
-# | overlong penalty | 41 | from 4,096 tokens before the limit on, the reward falls from 0 to −1 |
-# | token mean | 42 | one mean over all tokens of the batch (10) |
-# | dynamic sampling | 50 | silent groups are replaced |
-#
-# GRPO's advantage stays, std included. <!-- cited: 1.28 -->
-
-# %% [markdown]
-# ## Say it in 60 seconds
-
-# %% [markdown] tags=["card"]
-# | DAPO | |
-# |---|---|
-# | sentence | GRPO on mixed groups only, with a higher upper edge, a token mean, a warning before the length limit, and no KL |
-# | formula | $P(p)=1-p^G-(1-p)^G$ · a kept group costs $1/\bar P$ groups · band 0.8 to 1.28 |
-# | picture | a hill: groups are mixed in the middle, silent at both ends |
-# | number | p = 0.95 and G = 8: 34 % of the groups are mixed |
-# | measured | one toy, three seeds, equal answers: plain beat refilled, 0.90 to 0.85; a refilled step wrote 1.76 times the answers |
-# | the edge acts | after updates since sampling, on tokens below $1/1.2$ |
-
-# %%
-score("dapo.1", "dapo.2", "dapo.3")
-
-# %% [markdown]
-# ## Second sitting: the whole loss, and a trap
-#
-# In the loss, $i$ runs over all answers of the batch and $t$ over the $T_i$ tokens of answer $i$:
-#
-# $$L=-\frac{1}{\sum_iT_i}\sum_i\sum_t\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},0.8,1.28)A_i\big),\qquad0\lt\#\text{right}\lt G\text{ in each group}$$
-#
-# As code; the groups are already filtered:
-
-# %%
-def dapo_loss(logp, old_logp, mask, R, low=0.2, high=0.28):
-    """Mixed groups: rewards (N, G); the rest (N, G, T). To minimise."""
-    A = R - R.mean(1, keepdim=True)
-    A = (A / (R.std(1, keepdim=True, correction=0) + 1e-6))[..., None]
-    rho = (logp - old_logp.detach()).exp()
-    gain = torch.minimum(rho * A, rho.clamp(1 - low, 1 + high) * A)
-    return -torch.where(mask, gain, 0.0).sum() / mask.sum()   # token mean
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# checked: the same number as the course's own DAPO loss
-two = running_batch()                                 # two prompts
-mine = dapo_loss(*(x.view(2, 4, *x.shape[1:]) for x in (
-    two.logprobs, two.old_logprobs, two.mask, two.rewards)))
-assert torch.allclose(mine, ZOO["dapo"](two).loss, rtol=0, atol=1e-12)
-
-# %% [markdown]
-# The overlong penalty is added to the reward of an answer with $T$ tokens. It starts at 16,384
-# tokens and falls to −1 at the limit, 20,480:
+# DAPO also warns of the length limit. A penalty is added to the reward of an answer with $T$
+# tokens. It starts at 16,384 tokens and falls to −1 at the limit, 20,480:
 #
 # $$-\mathrm{clip}\Big(\frac{T-16384}{4096},\,0,\,1\Big)$$
 #
@@ -373,7 +316,71 @@ reveal("dapo.4", "about −1.7: as if it alone were wrong",
        })
 
 # %% [markdown]
-# So where should the filter stand? That is exercise 3.
+
+# %% [markdown]
+# ## What else does DAPO change?
+#
+# The paper's table ([2503.14476](https://arxiv.org/abs/2503.14476)) adds one change after the other
+# to GRPO: Qwen2.5-32B, AIME 2024, mean of 32 answers. One run a row, so neighbouring rows are
+# within what a second seed might move, and the order counts.
+#
+# | added | score | what it is |
+# |---|---|---|
+# | (GRPO without KL) | 30 | a policy that learns long reasoning may move far from where it began |
+# | overlong filtering | 36 | an answer cut at the limit is left out of the loss |
+# | clip-higher | 38 | 1.28 for good tokens |
+# | overlong penalty | 41 | from 4,096 tokens before the limit on, the reward falls from 0 to −1 |
+# | token mean | 42 | one mean over all tokens of the batch (10) |
+# | dynamic sampling | 50 | silent groups are replaced |
+#
+# GRPO's advantage stays, std included. <!-- cited: 1.28 -->
+
+# %% [markdown]
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | DAPO | |
+# |---|---|
+# | sentence | GRPO on mixed groups only, with a higher upper edge, a token mean, a warning before the length limit, and no KL |
+# | formula | $P(p)=1-p^G-(1-p)^G$ · a kept group costs $1/\bar P$ groups · band 0.8 to 1.28 |
+# | picture | a hill: groups are mixed in the middle, silent at both ends |
+# | number | p = 0.95 and G = 8: 34 % of the groups are mixed |
+# | measured | one toy with three groups in four mixed, rounds of eight, three seeds, equal answers: plain beat refilled, 0.90 to 0.85 |
+# | the edge acts | after updates since sampling, on tokens below $1/1.2$ |
+
+# %%
+score("dapo.1", "dapo.2", "dapo.3", "dapo.4")
+
+# %% [markdown]
+# ## Second sitting: the whole loss, and the filter
+#
+# In the loss, $i$ runs over all answers of the batch and $t$ over the $T_i$ tokens of answer $i$:
+#
+# $$L=-\frac{1}{\sum_iT_i}\sum_i\sum_t\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},0.8,1.28)A_i\big),\qquad0\lt\#\text{right}\lt G\text{ in each group}$$
+#
+# As code; the groups are already filtered:
+
+# %%
+def dapo_loss(logp, old_logp, mask, R, low=0.2, high=0.28):
+    """Mixed groups: rewards (N, G); the rest (N, G, T). To minimise."""
+    A = R - R.mean(1, keepdim=True)
+    A = (A / (R.std(1, keepdim=True, correction=0) + 1e-6))[..., None]
+    rho = (logp - old_logp.detach()).exp()
+    gain = torch.minimum(rho * A, rho.clamp(1 - low, 1 + high) * A)
+    return -torch.where(mask, gain, 0.0).sum() / mask.sum()   # token mean
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# checked: the same number as the course's own DAPO loss
+two = running_batch()                                 # two prompts
+mine = dapo_loss(*(x.view(2, 4, *x.shape[1:]) for x in (
+    two.logprobs, two.old_logprobs, two.mask, two.rewards)))
+assert torch.allclose(mine, ZOO["dapo"](two).loss, rtol=0, atol=1e-12)
+
+# %% [markdown]
+
+# %% [markdown]
+# Where should the filter of mixed groups stand, before the overlong penalty or behind it? That is
+# exercise 3.
 #
 # In a run, log four things: the share of mixed groups, the mean reward *before* the filter, the
 # answers written per step, and the share of tokens clipped at the upper edge (TRL:
@@ -391,9 +398,6 @@ reveal("dapo.4", "about −1.7: as if it alone were wrong",
 # * TRL's `loss_type="dapo"`, its default, is the token mean only. The edge is `epsilon_high=0.28`,
 #   a distance. Dynamic sampling is not in it.
 # </details>
-
-# %%
-score("dapo.4")
 
 # %% [markdown]
 # ## Exercises
@@ -455,10 +459,10 @@ check.silent_bug_dapo(my_test)
 # </details>
 # <details><summary><b>Why dynamic sampling, and what does it cost?</b></summary>
 #
-# Groups with equal rewards have no gradient. With chance p to be right a share of 1 − p^G − (1−p)^G
-# is mixed; a kept group costs one over the mean of that over the prompts. It buys a less noisy
-# gradient of the same mean direction: hard prompts stay as rare among the mixed groups as before.
-# It needs a cap on the rounds.
+# Without a KL term groups with equal rewards have no gradient. With chance p to be right a share of
+# 1 − p^G − (1−p)^G is mixed; a kept group costs one over the mean of that over the prompts. It buys
+# a less noisy gradient of the same mean direction: hard prompts stay as rare among the mixed groups
+# as before. It needs a cap on the rounds.
 # </details>
 # <details><summary><b>What does clip-higher do, exactly?</b></summary>
 #

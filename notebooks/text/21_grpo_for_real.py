@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 21 · GRPO for real: did it learn, or only choose?
 #
-# **After this page** you can write the training loop from memory, say what a risen curve shows and
-# what it does not, and take a gain apart.
+# **After this page** you can say every line of the training loop, what a risen curve shows and what
+# it does not, and take a gain apart.
 #
 # 31 minutes, then 11 in a second sitting · exercises 35 more · after 08 (GRPO), 10 (Dr. GRPO), 11
 # (DAPO) · does RL reach beyond the base model, Yue et al. 2025,
@@ -38,6 +38,7 @@ from rlnb.training import (TASKS, Recipe, Sampling, data_folder,
     encode_prompts, evaluate, sample, token_logprobs, train)
 from rlnb.training.studies import by_card
 from rlnb.training.studies.controls import reports
+from rlnb.training.studies import own_answers
 from rlnb.training.studies.many_answers import parts, rate, shares, solved
 runs = data_folder() / "runs"
 many = runs / "chain_many_answers.json"
@@ -70,7 +71,7 @@ for text in ("so9", "4+3=7,7-8=9so9", "4+3=1,1-8=9so9", "so8"):
 
 # %% [markdown]
 # The third answer has two wrong steps and still earns 1. We ask 250 unseen problems, 32 times each.
-# **pass@1** is the share of right answers. Its error counts problems, because answers to one
+# **pass@1** is the share of right answers. Its ± is over the problems, because answers to one
 # problem are alike.
 
 # %%
@@ -228,7 +229,7 @@ assert records[0]["objective"] == repr(ZOO["dr_grpo"])
 
 # %% [markdown]
 # The loss rises from below 0 up to 0 in such a run, as in 00. Its value says how much longer right
-# answers are than wrong ones, and does not measure learning.
+# answers are than wrong ones, in the groups that have both. It does not measure learning.
 #
 # <details><summary>One level deeper: why, in three lines; and a loss that prints 0</summary>
 #
@@ -251,7 +252,7 @@ assert records[0]["objective"] == repr(ZOO["dr_grpo"])
 # | right on unseen problems | an evaluation of your own | up, then flat |
 # | groups all right, mixed, all wrong, **apart** | `frac_reward_zero_std` (lumps two) | mixed, then all right |
 # | length, share cut off | `completions/mean_length`, `completions/clipped_ratio` | few cut off |
-# | entropy | `entropy` | falls with the choice of style |
+# | entropy | `entropy` | here it falls with the choice of style; where pass@k falls with it, it is the disease (11, 17) |
 # | gap between sampler and trainer | `sampling/sampling_logp_difference` (only with vLLM) | does not grow from step 1 on |
 #
 # **So far:** the base could do the task and did not choose to. Training made the choice first.
@@ -295,9 +296,61 @@ reveal("real.4", "falls in all three",
 
 # %% [markdown]
 # Run this control whenever you can. Some base models *gain* on benchmarks under random rewards
-# (Shao et al.). Luck makes a model surer of what it samples most. Theirs sampled a habit that
-# helped, ours samples direct answers. Without the control the verifier gets the credit. (The clip,
-# which can add a bias of its own, never acts here.)
+# (Shao et al.); the authors name the clip's bias and a habit of the base that happened to help.
+# Here the clip never acts, and the share of direct answers went from 0.61 to 0.52, 0.73 and 0.66,
+# so luck had no direction. Without the control the verifier gets the credit for either.
+# <!-- cited: 0.61, 0.52, 0.73, 0.66 -->
+#
+# ## Did it need RL?
+#
+# Everything right that GRPO rewarded was written by the model itself. So take the shortest way:
+# draw as many answers from the base as GRPO drew in forty steps, 5,120, keep the right ones, and
+# imitate them, with as many updates of 128 answers (*rejection-sampling fine-tuning*).
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("real.6", "GRPO ended at 0.93 (mean of three seeds). And the "
+        "imitation of the base's own right answers?",
+        ["about 0.40: it knows these answers already",
+         "about 0.67: a part of the way",
+         "about 0.85: most of the way",
+         "about 0.93: the same answers were rewarded"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+rounds = own_answers.reports(runs / "chain_own_answers.json")
+won = [[sum(one[k][key] for one in rounds) / 3 for k in range(3)]
+       for key in ("pass@1", "pass@8", "direct")]
+bayes = base["direct"] * base["forced/direct"] / base["pass@1"]
+spread = [max(one[k]["pass@1"] for one in rounds)
+          - min(one[k]["pass@1"] for one in rounds) for k in range(3)]
+assert max(spread) < 0.02
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("real.6", "about 0.67: a part of the way",
+       f"It ends at {won[0][0]:.2f}. It has become what the base is *when "
+       "it is right*. Of the base's right answers a share of "
+       f"d · a_direct / p = {bayes:.2f} is direct (Bayes), and of its own "
+       f"answers now {won[2][0]:.2f}. One filter can do no more. Draw and "
+       f"filter again: {won[0][1]:.2f}, and once more: {won[0][2]:.2f}, "
+       "with three times the answers. So RL was not needed. It was faster, "
+       "since it draws from the new model at every step, and pushes wrong "
+       "answers down as well. And it lost more: one of 8 answers is right "
+       f"on {won[1][2]:.3f} of the problems after three rounds, on "
+       "0.976 to 0.996 after GRPO.",
+       instead={
+           "about 0.40: it knows these answers already":
+           "It knows them, and writes others as well. Those are dropped.",
+           "about 0.85: most of the way":
+           "Direct answers that are right by luck are imitated, too.",
+           "about 0.93: the same answers were rewarded":
+           "After the first steps GRPO's answers came from a better model.",
+       })
+
+# %% [markdown]
+# **Filtering is one step of RL, made once.** In that step nothing is new: it chooses among what was
+# drawn.
 #
 # ## What the gain is made of
 #
@@ -326,10 +379,10 @@ pictures.two_ways_up({"style first": (start, p(new["d"], old), end),
                       "steps first": (start, p(old["d"], new), end)})
 
 # %% [markdown]
-# Depending on the order of counting, 47 or 79 % of the gain is choosing a style that was there: it
-# was **elicited**. The rest is cleaner steps: they were **sharpened**. Both were in the base, which
-# solved everything when its first symbol was written for it and nothing was drawn. To look for a
-# new skill, give both models many tries.
+# Depending on the order of counting, 47 or 79 % of seed 0's gain is choosing a style that was
+# there: it was **elicited**. The rest is cleaner steps: they were **sharpened**. Both were in the
+# base, which solved everything when its first symbol was written for it, greedy. To look for a new
+# skill, give both models many tries.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -391,8 +444,9 @@ page.expect(
 
 # %% [markdown]
 # **Greedy, with one symbol written for it, the base was at least as good as the trained model is.**
-# RL did not pass what the base held already. It made that the default. Direct answers did not
-# improve. We saw no new arithmetic, in one task of our own making and from one base.
+# It solved all 250, so there was no room above it: this task *cannot* show a new skill. What RL did
+# was to make the best way the default. (The pass@1 here and in the first picture are other samples
+# of the same models.)
 #
 # ## Say it in 60 seconds
 
@@ -404,38 +458,14 @@ page.expect(
 # | before training | pass@k, greedy, best prompt, the style forced |
 # | beside the curve | three seeds, the base, a coin |
 # | picture | pass@k before and after, with the steps counted |
-# | numbers | base 0.39 ± 0.01, one symbol written and greedy: 1.00 · 47 or 79 % elicited · solved in 32 with right steps: 249 before, 244 to 249 after |
+# | numbers | base 0.39 ± 0.01, one symbol written and greedy: 1.00 · its own right answers imitated: 0.67, in three rounds 0.94 · 47 or 79 % elicited (seed 0) · solved in 32 with right steps: 249 before, 244 to 249 after |
 # | log | groups in three kinds, length, entropy, gap; never the loss |
 
 # %%
-score("real.1", "real.2", "real.4", "real.5")
+score("real.1", "real.2", "real.4", "real.6", "real.5")
 
 # %% [markdown]
-# ## Second sitting: the answers, and your card
-#
-# ### Read the answers
-#
-# Ten groups of seed 0, token by token. The colour is the push of the update on the token's *own
-# logit*: $A/(N L_{\max})$ times $1-\pi$ (02), with $N$ = 128 answers in a step. A token the model
-# was sure of hardly feels it.
-
-# %% jupyter={"source_hidden": true}
-# a task
-task("real.t1", rollouts.rollouts_explorer(),
-     ("Step 30, prompt 2. One wrong answer has only right steps. Which, "
-      "and what went wrong in it?", rollouts.right_steps_wrong_end))
-
-# %% [markdown]
-# <details><summary>What the task shows</summary>
-#
-# Answer 4. It read `5+3` where the problem says `5+5`, and solved that one without a slip. Most of
-# seed 0's wrong answers after training are such copies gone wrong
-# ([statements](statements/21_grpo_for_real.ipynb)). No curve tells that.
-# </details>
-#
-# Now step 10, prompt 2, answer 2: a harmless `wait` is pushed down as hard as the slip. The update
-# does not know where the slip is. At the logits it hits whatever was *unlikely*. Repair comes from
-# the mean over many answers.
+# ## Second sitting: your card, and the answers
 #
 # ### Does it fit your card?
 #
@@ -455,8 +485,9 @@ task("real.t2", gpu_budget.gpu_budget_explorer(),
 #
 # Both are, and each has its own cure. For the cache: write 128 or fewer answers at once. For the
 # activations: checkpointing, or one answer trained at a time. One cure alone does not make it fit,
-# because the fullest moment is the larger of the two. For 1.7B no such setting helps: 16 bytes
-# times 1.7 billion is more than 24 GB. There one freezes the weights and trains a small factor
+# because the fullest moment is the larger of the two. For 1.7B no such setting helps with AdamW: 16
+# bytes times 1.7 billion is more than 24 GB. There one takes an optimizer with smaller moments, or
+# freezes the weights and trains a small factor
 # beside them (LoRA), as the larger models in the table do.
 # <!-- cited: 1.7 -->
 # </details>
@@ -496,6 +527,31 @@ print(by_card.table())
 #     learning_rate=1e-6)
 # ```
 # </details>
+
+# %% [markdown]
+# ### Read the answers
+#
+# Ten groups of seed 0, token by token. The colour is the push of the update on the token's *own
+# logit*: $A/(N L_{\max})$ times $1-\pi$ (02), with $N$ = 128 answers in a step. A token the model
+# was sure of hardly feels it.
+
+# %% jupyter={"source_hidden": true}
+# a task
+task("real.t1", rollouts.rollouts_explorer(),
+     ("Step 30, prompt 2. One wrong answer has only right steps. Which, "
+      "and what went wrong in it?", rollouts.right_steps_wrong_end))
+
+# %% [markdown]
+# <details><summary>What the task shows</summary>
+#
+# Answer 4. It read `5+3` where the problem says `5+5`, and solved that one without a slip. Most of
+# seed 0's wrong answers after training are such copies gone wrong
+# ([statements](statements/21_grpo_for_real.ipynb)). No curve tells that.
+# </details>
+#
+# Now step 10, prompt 2, answer 2: a harmless `wait` is pushed down as hard as the slip. The update
+# does not know where the slip is. At the logits it hits whatever was *unlikely*. Repair comes from
+# the mean over many answers.
 
 # %% [markdown]
 # ## Exercises
@@ -575,6 +631,13 @@ check.silent_bug_grpo_for_real(my_test)
 # it must be the new one over the stored one, and the clip starts to act. Detaching the current
 # value instead runs without an error and silently removes the clip. Log the share of clipped
 # tokens.
+# </details>
+# <details><summary><b>Why RL, and not fine-tuning on the model's own right answers?</b></summary>
+#
+# One round of that is one step of RL made once: the model becomes what it is when it is right. In
+# our run 0.67, where GRPO with as many answers and updates reached 0.93; three rounds reached 0.94
+# and kept pass@8 at 1. RL redraws at every step and pushes wrong answers down. Filtering is
+# simpler, needs no ratio and no clip, and is a fair first arm of any comparison.
 # </details>
 # <details><summary><b>Reward went from 0.4 to 0.9. What did the model learn?</b></summary>
 #

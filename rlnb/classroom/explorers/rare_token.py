@@ -22,7 +22,6 @@ __all__ = [
     "build",
     "compute",
     "equal_though_silenced",
-    "never_clipped",
     "rare_token_explorer",
     "readout",
     "update",
@@ -171,12 +170,6 @@ def equal_though_silenced(data) -> bool:
     """A rare token that both edges clip ends its first batch at one ratio under both."""
     narrow, wide = data["rules"]["1.20"], data["rules"]["1.28"]
     return data["p0"] <= 0.01 and wide.silent > 0 and narrow.ratio == wide.ratio
-
-
-def never_clipped(data) -> bool:
-    """As many updates as there are, as large as they get, and neither edge clips one."""
-    longest = data["updates"] == UPDATES and math.isclose(data["step"], MAX_STEP)
-    return longest and all(rule.silent == 0 for rule in data["rules"].values())
 
 
 def rare_token_explorer() -> Explorer:

@@ -33,7 +33,7 @@ from rlnb.training.tasks import TASKS
 from rlnb.training.tasks.countdown import Attempt, reaching
 from rlnb.training.tasks.task import Problem
 
-__all__ = ["first_step", "main", "measure", "needs_product", "settled"]
+__all__ = ["favourites", "first_step", "main", "measure", "needs_product", "settled"]
 
 _STEP = re.compile(r"(\d+)([-+*])(\d+)=")
 
@@ -68,13 +68,28 @@ def needs_product(problems: int = 64) -> list[bool]:
     return [all("*" in str(way) for way in _ways(problem)) for problem in found]
 
 
-def settled(path: str | Path) -> dict[str, dict[str, list[int]]]:
-    """{"base": {"written": [...], "commonest": [...], "leads": [...]}, "seed 0": ...}, of a
-    problem's 64 answers: those that write a first step, those that write the commonest one, and
-    those whose first step can still lead to the target.
+def settled(path: str | Path) -> dict[str, dict[str, Any]]:
+    """{"base": {"written": [...], "commonest": [...], "leads": [...], "steps": [...]}, ...}, of a
+    problem's 64 answers: those that write a first step, those that write the commonest one, those
+    whose first step can still lead to the target; and {step: answers}, the commonest first.
     """
     found = json.loads(Path(path).read_text(encoding="utf-8"))
     return {name: row for name, row in found.items() if name != "header"}
+
+
+def favourites(before: list[dict[str, int]], after: list[dict[str, int]]) -> tuple[float, float]:
+    """Of the commonest step after training: the share of problems in which it was the commonest
+    before, and its mean share of the first steps then.
+
+    >>> favourites([{"1+2": 3, "2*3": 1}, {"4-1": 2}], [{"2*3": 4}, {"4-1": 4}])
+    (0.5, 0.625)
+    """
+    then, part = 0.0, 0.0
+    for old, new in zip(before, after, strict=True):
+        favourite = max(new, key=new.get)  # the first of equals
+        then += old.get(favourite, 0) == max(old.values())
+        part += old.get(favourite, 0) / sum(old.values())
+    return then / len(after), part / len(after)
 
 
 def measure(
@@ -94,7 +109,7 @@ def measure(
         said = pass_rate(model, tokenizer, task, prompts=study.problems,
                          num_generations=study.answers, sampling=sampling,
                          seed=study.seed)  # fmt: skip
-        row: dict[str, list[int]] = {"written": [], "commonest": [], "leads": []}
+        row: dict[str, Any] = {"written": [], "commonest": [], "leads": [], "steps": []}
         for i, problem in enumerate(said.problems):
             texts = said.texts[i * study.answers : (i + 1) * study.answers]
             steps = Counter(step for step in map(first_step, texts) if step)
@@ -102,13 +117,14 @@ def measure(
             row["written"].append(steps.total())
             row["commonest"].append(max(steps.values(), default=0))
             row["leads"].append(sum(n for step, n in steps.items() if step in good))
+            row["steps"].append(dict(steps.most_common()))
         found.setdefault("header", {
             "task": study.task, "objective": repr(study.objective), "steps": recipe.steps,
             "answers": study.answers, **environment(model.device),
         })  # fmt: skip
         found[name] = row
         path.write_text(json.dumps(found) + "\n", encoding="utf-8")
-        print(name, {key: sum(counts) for key, counts in row.items()}, flush=True)
+        print(name, {key: sum(row[key]) for key in ("written", "commonest", "leads")}, flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
