@@ -392,29 +392,41 @@ task("soft.t1", four_edges.four_edges_explorer(),
 # <details><summary>What the task shows</summary>
 #
 # A *bad* token that became nearly four times likelier, or more. It went the wrong way, and wants to
-# be pushed *back*. PPO, CISPO and DPPO do so. SAPO lets go as ρ rises, whatever the sign of A, so
+# be pushed *back*. PPO, CISPO and DPPO do so. SAPO lets go far above 1, whatever the sign of A, so
 # its push back fades, too. (A good token that fell it pushes back nearly as PPO does.)
 # </details>
 #
 # **DPPO tests the movement and not the weight. CISPO caps the weight and not the movement. SAPO
-# lets go of a token that rises, good or bad, and hardly of one that falls.**
+# pushes harder up to a ratio of about 2, then lets go, whether the token is good or bad.**
 
 # %% [markdown]
 # ## In a real run
 #
-# Reports point both ways. MiniMax says that CISPO reached DAPO's score in half the steps on a 32B
-# model, with 16 rounds of updates on a batch
-# ([arXiv 2506.13585](https://arxiv.org/abs/2506.13585)). DPPO's authors say that CISPO collapsed
-# where engine and trainer disagreed ([arXiv 2602.04879](https://arxiv.org/abs/2602.04879)).
+# MiniMax says that CISPO reached DAPO's score in half the steps on a 32B model, with 16 rounds of
+# updates on a batch. DPPO's authors say that CISPO collapsed where engine and trainer disagreed
+# ([arXiv 2602.04879](https://arxiv.org/abs/2602.04879)).
 #
-# What decides what such a report means for you? How often a batch is used, and **which `old`**
+# Two things decide what such a report means for you: how often a batch is used, and **which `old`**
 # stands in the ratio. PPO, CISPO and SAPO take the trainer's own record, made before the first
-# update (08). DPPO takes the inference engine's, so its ratio is not 1 even on a fresh batch.
+# update (08): on a fresh batch every weight is 1. DPPO takes the inference engine's. With that
+# `old` weights differ before any update. Two tokens, and what each rule would make of them:
+
+# %% jupyter={"source_hidden": true}
+# engine and trainer disagree: the weights on a fresh batch
+print("engine  trainer   A    PPO  CISPO  SAPO  DPPO")
+for mu, p, sign in ((0.01, 0.013, 1.0), (0.9, 0.7, -1.0)):
+    row = [weight(rule, [p / mu], A=sign, old=mu).item()
+           for rule in (ppo, cispo, sapo, dppo)]
+    print(f"{mu:6.2f} {p:8.3f} {sign:+4.0f}  "
+          + "".join(f"{x:6.2f}" for x in row))
+
+# %% [markdown]
+# A rare token that the trainer finds a little likelier is silent under a ratio clip, though next to
+# nothing has moved. DPPO silences the other one, on which the two really differ.
 #
 # **What to log:** the share of silent tokens, by the sign of $A$ where you can (TRL:
 # `clip_ratio/low_mean`, `high_mean`; verl's `actor/pg_clipfrac` is one number), and the largest
-# change of a probability. Near zero means that *PPO's* edge is idle, and not that all edges are:
-# 0.99 → 0.80 lies inside its band.
+# change of a probability.
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -422,7 +434,7 @@ task("soft.t1", four_edges.four_edges_explorer(),
 # %% [markdown] tags=["card"]
 # | CISPO, SAPO, DPPO | |
 # |---|---|
-# | sentence | of the good tokens PPO silences the unlikely ones first; CISPO caps their weight, SAPO lets it fade as they rise, DPPO measures probability instead of the ratio |
+# | sentence | of the good tokens PPO silences the unlikely ones first; CISPO caps their weight, SAPO lets it fade beyond a ratio of 2, DPPO measures probability instead of the ratio |
 # | formula | gradient $wA\nabla\log\pi$ · CISPO $w=\min(\rho,c)$ · SAPO $w=4\rho\,\sigma(1-\sigma)$ · DPPO $w=\rho$, or 0 after $\delta$ in A's direction |
 # | silent | PPO: outside the band on A's side · CISPO: nobody · SAPO: nobody quite · DPPO: whoever moved 0.15 on A's side |
 # | picture | weight over ratio: a cliff, a plateau, a hill, a cliff that stands elsewhere for each token |
@@ -563,8 +575,8 @@ task("soft.t2", many_updates.many_updates_explorer(),
      ("From 0.01, as in the picture: find a rate at which DPPO stops, and "
       "stops below 0.25. Say first whether it takes a smaller rate or a "
       "larger one.", many_updates.dppo_lands),
-     ("CISPO leaves it at least 0.1 above DPPO.",
-      many_updates.cispo_ahead))
+     ("Back to 0.01 and rate 0.2. Let CISPO end 0.1 above DPPO. Guess the "
+      "number of updates first.", many_updates.cispo_ahead))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
@@ -573,8 +585,8 @@ task("soft.t2", many_updates.many_updates_explorer(),
 #    starts. At 0.2 it starts at 0.14, just inside the edge, with a weight of 14, and lands at 0.65.
 #    **A cliff does not bound a single step.** (verl caps this weight; at its default of 3 such a
 #    step is short.)
-# 2. Go on: at rate 0.1, 16 updates or more. DPPO has stopped for good, and CISPO has no place where
-#    it stops.
+# 2. Go on to twelve updates or more. DPPO has stopped for good, and CISPO has no place where it
+#    stops.
 # </details>
 #
 # <details><summary>One level deeper: names and traps in the libraries</summary>
@@ -586,9 +598,8 @@ task("soft.t2", many_updates.many_updates_explorer(),
 # * SAPO: `loss_type="sapo"` with `sapo_temperature_pos` and `_neg` in TRL; `loss_mode="sapo"` in
 #   verl. A later study found 10 and 12 better than 1.0 and 1.05
 #   ([arXiv 2602.19345](https://arxiv.org/abs/2602.19345)).
-# * DPPO: `loss_mode="dppo_tv"` in verl. Its ratio is to the *engine*, so it is not 1 even on a
-#   fresh batch. A safety cap $C$ on the weight is 10,000 in verl's `examples/dppo_trainer`, and 3
-#   by default. TRL had a trainer for it from March to July 2026.
+# * DPPO: `loss_mode="dppo_tv"` in verl. A safety cap on the weight is 10,000 in verl's
+#   `examples/dppo_trainer`, and 3 by default. TRL had a trainer for it from March to July 2026.
 # </details>
 
 # %%

@@ -95,7 +95,8 @@ def test_first_steps_are_counted_by_hand_and_written_once(tmp_path, monkeypatch)
     monkeypatch.setattr(first_steps, "reaching", lambda numbers, target: ["9-2=7,7*2=14"])
     first_steps.measure(path, tmp_path, small, seeds=(0,))
     found = first_steps.settled(path)
-    row = {"written": [2, 2], "commonest": [1, 1], "leads": [1, 1]}
+    steps = [{"9-2": 1, "2+9": 1}] * 2
+    row = {"written": [2, 2], "commonest": [1, 1], "leads": [1, 1], "steps": steps}
     assert found == {"base": row, "seed 0": row}
 
 
@@ -132,3 +133,22 @@ def test_what_sixteen_tries_lost_was_lost_where_a_product_is_needed():
         assert rate(seed, 16, False) > rate("base", 16, False) - 0.02
         assert rate(seed, 1, False) > rate("base", 1, False) + 0.3
         assert abs(rate(seed, 1, True) - rate("base", 1, True)) < 0.07
+
+
+def test_the_favourite_after_training_was_seldom_the_favourite_before():
+    found = first_steps.settled(data_folder() / "runs" / "countdown_first_steps.json")
+    for seed in ("seed 0", "seed 1", "seed 2"):
+        kept, part = first_steps.favourites(found["base"]["steps"], found[seed]["steps"])
+        assert kept < 0.35 and 0.14 < part < 0.2
+
+
+def test_problems_gained_where_the_favourite_can_reach_the_target_and_fell_where_it_cannot():
+    found = first_steps.settled(data_folder() / "runs" / "countdown_first_steps.json")
+    many = countdown_counts.counted(data_folder() / "runs" / "countdown_counts.json")
+    good, rose, fell = first_steps.leading_steps(), [], []
+    for seed in ("seed 0", "seed 1", "seed 2"):
+        for i, steps in enumerate(found[seed]["steps"]):
+            before, after = many["base"]["right"][i], many[seed]["right"][i]
+            if kept_answers.fisher(before, after, 1024) < 0.05 / 64:
+                (rose if after > before else fell).append(max(steps, key=steps.get) in good[i])
+    assert (sum(rose), len(rose), sum(fell), len(fell)) == (115, 128, 11, 42)

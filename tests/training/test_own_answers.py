@@ -36,6 +36,6 @@ def test_filtering_makes_the_base_what_it_is_when_right_and_loses_no_problem():
     first = [rounds[0] for rounds in found]
     when_right = base["direct"] * base["forced/direct"] / base["pass@1"]  # Bayes
     assert abs(np.mean([r["direct"] for r in first]) - when_right) < 0.07
-    assert all(0.6 < r["pass@1"] < 0.75 and r["greedy"] > 0.98 for r in first)
+    assert all(0.6 < r["pass@1"] < 0.75 and r["greedy"] > 0.97 for r in first)
     assert all(rounds[2]["pass@1"] > 0.9 for rounds in found)
     assert all(r["pass@8"] > 0.99 for rounds in found for r in rounds)

@@ -94,8 +94,9 @@ def dppo_lands(data) -> bool:
 
 
 def cispo_ahead(data) -> bool:
-    """CISPO leaves the token at least 0.1 above DPPO."""
-    return data["end"]["CISPO"] - data["end"]["DPPO"] >= 0.1
+    """From 0.01 at rate 0.2 CISPO leaves the token at least 0.1 above DPPO."""
+    here = data["start"] == 0.01 and data["rate"] == 0.2
+    return here and data["end"]["CISPO"] - data["end"]["DPPO"] >= 0.1
 
 
 def many_updates_explorer() -> Explorer:

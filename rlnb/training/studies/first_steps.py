@@ -33,7 +33,15 @@ from rlnb.training.tasks import TASKS
 from rlnb.training.tasks.countdown import Attempt, reaching
 from rlnb.training.tasks.task import Problem
 
-__all__ = ["favourites", "first_step", "main", "measure", "needs_product", "settled"]
+__all__ = [
+    "favourites",
+    "first_step",
+    "leading_steps",
+    "main",
+    "measure",
+    "needs_product",
+    "settled",
+]
 
 _STEP = re.compile(r"(\d+)([-+*])(\d+)=")
 
@@ -56,6 +64,16 @@ def first_step(text: str) -> str | None:
 def _ways(problem: Problem) -> list[Attempt]:
     numbers, target = problem.prompt.rstrip("?").split(":")
     return reaching([int(n) for n in numbers.split(",")], int(target))
+
+
+def leading_steps(problems: int = 64) -> list[set[str | None]]:
+    """For each of the first held-out problems: the first steps that can lead to the target.
+
+    >>> sorted(leading_steps(3)[0])
+    ['1*12', '1*2', '12-2']
+    """
+    found = held_out(TASKS["countdown"], problems)
+    return [{first_step(str(way)) for way in _ways(problem)} for problem in found]
 
 
 def needs_product(problems: int = 64) -> list[bool]:
