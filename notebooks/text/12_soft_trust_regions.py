@@ -421,8 +421,8 @@ for mu, p, sign in ((0.01, 0.013, 1.0), (0.9, 0.7, -1.0)):
           + "".join(f"{x:6.2f}" for x in row))
 
 # %% [markdown]
-# A rare token that the trainer finds a little likelier is silent under a ratio clip, though next to
-# nothing has moved. DPPO silences the other one, on which the two really differ.
+# A ratio clip silences the rare token, though next to nothing has moved. DPPO silences the other
+# one, on which the two really differ.
 #
 # **What to log:** the share of silent tokens, by the sign of $A$ where you can (TRL:
 # `clip_ratio/low_mean`, `high_mean`; verl's `actor/pg_clipfrac` is one number), and the largest

@@ -26,7 +26,6 @@
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # imports, folded
 from itertools import combinations
-from math import comb
 import numpy as np
 import torch
 from rlnb import check
