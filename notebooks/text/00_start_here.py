@@ -335,6 +335,24 @@ verdict = check.reinforce_loss                     # page 02 asks for it
 print(verdict(mine)); print(verdict(slip))
 
 # %% [markdown]
+# <details><summary><b>In the interview: why the ratio, and not A · log π?</b></summary>
+#
+# On fresh answers the gradients are the same, since ∇ρ = ∇log π where ρ is 1. The logged values
+# differ: ρA sums to 0 in a group, −A · log π to some number that says how likely the right answers
+# were. From the second step on the answers come from an older policy, and only the ratio corrects
+# for that (04).
+# </details>
+# <details><summary><b>In the interview: my loss is flat at 0. Is training broken?</b></summary>
+#
+# Not for that. With advantages around the group's mean and fresh answers it must be near 0. I look
+# at the gradient's norm, the share of mixed groups and a held-out score.
+# </details>
+# <details><summary><b>In the interview: and if it is flat at 0 with a gradient of 0?</b></summary>
+#
+# Then no group has unequal rewards, or nothing depends on the weights: a mask, a detached
+# log-probability. The clip alone would leave a loss that is not 0.
+# </details>
+#
 # **Next: [01 · One scalar loss](01_one_scalar_loss.ipynb).** Below, to come back to: the
 # pages, the set-up, the letters and the words.
 

@@ -448,7 +448,8 @@ reveal("baselines.5", "+0.03",
        })
 
 # %% [markdown]
-# **The mean is covered by the proof. The std is not.** What it does across prompts: 08 and 09.
+# **The group's mean is covered by the proof, up to the factor (G − 1)/G. The std is not.** What it
+# does across prompts: 08 and 09.
 #
 # <details><summary>One level deeper: answers of many tokens, and groups of equal rewards</summary>
 #
@@ -483,6 +484,9 @@ score("baselines.1", "baselines.2", "baselines.6", "baselines.3",
 
 # %% [markdown]
 # ## Second sitting: when does a group help, and does less noise train better?
+#
+# The answers first: a group helps once it may expect a right answer. And less noise trains better
+# only at rates beyond the best, or where the rewards' zero is far off. Why?
 #
 # ### When does a group help?
 #

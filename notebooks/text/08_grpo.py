@@ -107,25 +107,19 @@ rules = {"no baseline": no_baseline, "mean of the batch": batch_mean,
 ends = {name: [train(rule, rate) for rate in rates]
         for name, rule in rules.items()}
 print(f"chance to be right at the start {before.mean():.3f}")
-print("after 40 steps, rewards 0 and 1")
+print("after 40 steps")
 for name, runs in ends.items():
     print(f"    {name:27s} {share(runs[-1]).mean():.3f}")
-print("after 40 steps, rewards 1 and 2")
-for name, rule in rules.items():
-    paid = train(rule, 16, low=1.0)
-    print(f"    {name:27s} {share(paid).mean():.3f}")
-
 # %% [markdown]
-# With rewards 1 and 2, no baseline falls behind: a constant in all rewards adds noise (03). But a
-# verifier pays 0 and 1, and there no baseline ends highest. So why subtract anything?
+# With rewards 0 and 1 no baseline ends highest. So why subtract anything?
 #
 # Look at the easiest prompt. Seventeen of its twenty answers are right, thirteen of them with a
 # chance above 1 % at the start.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("grpo.1", "Rewards 0 and 1, no baseline: how many of the easiest "
-        "prompt's right answers have a chance above 1 % after 40 steps?",
+predict("grpo.1", "Without a baseline: how many of the easiest prompt's "
+        "right answers have a chance above 1 % after 40 steps?",
         ["about 1", "about 4", "about 8", "about 11"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -142,13 +136,14 @@ noiseless = [kept(exactly(rate)).item() for rate in rates]
 reveal("grpo.1", "about 1",
        f"{none:.2f}, the mean of 200 runs. Say all four draws are right: "
        "A three times, B once. All earn 1, so A rises most, and the next "
-       "step draws A more often. In the mean over all draws such a push is "
-       "0 (03). In four draws it is not, and an answer that has become "
-       "rare is hardly drawn again. **With the group's mean, four right "
+       "step draws A more often. Averaged over all possible draws B would "
+       "have gained as often as A (03). In four draws it has not, and an "
+       "answer that has become rare is hardly drawn again. **With the "
+       "group's mean, four right "
        f"answers get four zeros:** {own:.1f} stay.",
        pictures.two_measures(rates, *measured, noiseless, at_start, (
-           "After 40 steps, rewards 0 and 1, mean of 200 runs. Right: how "
-           "many answers noise has cost. Grey: the mean push over all "
+           "After 40 steps, mean of 200 runs. Right panel: how many right "
+           "answers noise has cost. Grey: the mean push over all "
            "draws, so no noise. Left, at small rates: the group's mean is "
            "behind; its mean push is 3/4 as long (next section).")),
        instead={
@@ -159,8 +154,9 @@ reveal("grpo.1", "about 1",
        })
 
 # %% [markdown]
-# So without a baseline the toy loses no reward. It loses the variety of its right answers. Now the
-# two means: the batch's mean ended lower.
+# So without a baseline the toy loses no reward. It loses the variety of its right answers, also at
+# a smaller rate: at 2 it ends like the group's mean at 4, with 5 answers left and not 12. Now the
+# two means. At rate 4 they are level; at 16 the batch's mean ended lower.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -219,8 +215,7 @@ for name, x, b in (("easiest prompt, b = 0", easy, 0.0),
 
 # %% [markdown]
 # The second term is the misfit. **The baseline that fits a prompt is what this prompt usually
-# earns.** A critic learns that number, a group measures it. (It makes the advantages smallest. For
-# the least noise in the gradient, answers get weights: 03.)
+# earns.** A critic learns that number, a group measures it.
 
 # %% [markdown]
 # ## Is that allowed?
@@ -242,7 +237,14 @@ for name, x, b in (("easiest prompt, b = 0", easy, 0.0),
 # the mean of all. **Your own reward in the mean shortens the push and does not turn it.**
 #
 # Line 3 is its own method, **RLOO** (leave one out). Line 6 is **GRPO**, with
-# $\sigma_R^2=\frac1G\sum_j(R_j-\bar R)^2$. In general it is no longer the gradient of $J$.
+# $\sigma_R^2=\frac1G\sum_j(R_j-\bar R)^2$. Is it still the gradient of $J$? No, for two reasons:
+#
+# * $\sigma_R$ contains $R_i$, so line 2 does not cover it. With rewards 0 and 1 the mean push on
+#   *one* prompt keeps its direction, because only two advantages occur. With graded rewards it can
+#   turn (03: the poor answer went up).
+# * Each prompt has a $\sigma_R$ of its own. In large groups one that is right half of the time gets
+#   its gradient times 2, one that is right once in fifty times 7. The sum over prompts is the
+#   gradient of something else (09 says of what). <!-- cited: 7 -->
 
 # %% [markdown]
 # ## What does dividing do?
@@ -266,9 +268,31 @@ pictures.advantages_by_rate()
 
 # %% [markdown]
 # The size of the reward has dropped out. So a learning rate that suits one grader suits another
-# that pays a tenth. (Adam hides a factor that all prompts share, the std also one that differs
-# between prompts.) What is the price? In the explorer you set the reward
-# of one answer. The others earn 1 (right, blue) or 0 (wrong, orange).
+# that pays a tenth. (Adam, too, hides a factor that all prompts share, but not one that differs
+# from prompt to prompt.) Does it train differently? The toy again:
+
+# %% jupyter={"source_hidden": true}
+# the toy with GRPO's advantage, folded
+def paid(rule):                    # every second prompt pays a tenth
+    tenth = torch.where(torch.arange(P) % 2 == 0, 1.0, 0.1)
+    return lambda R: rule(R * tenth[:, None])
+
+print("                     rate   right   answers left")
+for name, rule, rate in (("mean of the group", group_mean, 8),
+                         ("divided by the std", zscore, 4)):
+    pi = train(rule, rate)
+    print(f"{name:20s} {rate:4d}   {share(pi).mean():.3f}   "
+          f"{kept(pi).mean():8.1f}")
+print("every second prompt pays a tenth: right where 1 is paid, and 0.1")
+for name, rule in (("mean of the group", group_mean),
+                   ("divided by the std", zscore)):
+    s = share(train(paid(rule), 2)).mean(0)
+    print(f"{name:20s}    2   {s[::2].mean():.3f}   {s[1::2].mean():.3f}")
+
+# %% [markdown]
+# **With one scale of reward the division here is a larger step on the same way. With several scales
+# it lets all prompts learn at one pace.** What is the price? In the explorer you set the reward of
+# one answer. The others earn 1 (right, blue) or 0 (wrong, orange).
 
 # %% jupyter={"source_hidden": true}
 # the explorer

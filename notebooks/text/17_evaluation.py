@@ -176,9 +176,8 @@ pictures.problem_by_problem(before, after, sure, 64)
 # %% [markdown]
 # Look at the two edges. Three problems fell to 0 beyond chance, and one rose from 0 to 22.
 #
-# To **sharpen** is to make what is likely likelier, at the cost of the rest. To **learn**, on this
-# page, is to solve what the base practically never solved. Between the two lies a third
-# thing: a way that was within reach, but no favourite, becomes the favourite.
+# To **sharpen** is to make some of what the base does likelier, at the cost of the rest. To
+# **learn**, on this page, is to solve what the base practically never solved.
 #
 # The problem that rose from 0 looks like learning. Test it on other answers, the 1,024 of the first
 # section.
@@ -284,7 +283,8 @@ reveal("evaluation.7",
 # Why? Look at the first step that an answer writes, for example `9-2=7`. Do a problem's answers
 # begin alike? And can the target still be reached after that step?
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the first steps, folded
 print("of the first steps                      base  trained")
 for kind, where in (("sums", ~product), ("products", product)):
     for what, key in (("the problem's commonest", "commonest"),
@@ -292,6 +292,8 @@ for kind, where in (("sums", ~product), ("products", product)):
         then, now = (share(who, key, where) for who in (("base",), seeds))
         print(f"{kind:10s} {what:25s} {then:8.2f} {now:8.2f}")
 
+print(f"in {kept_it:.0%} of the problems the trained model's commonest was the "
+      f"base's\ncommonest; the base wrote it in {part:.0%} of its first steps")
 can = {s: [max(steps, key=steps.get) in good for steps, good in
            zip(first[s]["steps"], leading_steps())] for s in seeds}
 for word, sign in (("rose", 1), ("fell", -1)):
@@ -302,20 +304,20 @@ for word, sign in (("rose", 1), ("fell", -1)):
           "commonest can reach the target")
 
 # %% [markdown]
-# Training taught the model to settle on a way, about as firmly in both kinds. **A problem gained
-# where that way can reach the target, and paid where it cannot.** (Three seeds together. An answer
-# may cross a way out and begin anew, so a wrong first step is not yet the end. Eight problems fell
-# in all three seeds.)
+# 1. **It settles on a first step**, about as firmly in both kinds.
+# 2. **Seldom on the base's favourite.** In seven problems of ten it has a new one, which the base
+#    wrote now and then.
+# 3. **A problem mostly rose if that step can reach the target, and mostly fell if it cannot.** (Not
+#    always: an answer may cross a way out and begin anew.)
 #
-# Was the way the base's favourite? In three problems of ten. On average the base wrote it in one of
-# six first steps. On `2,2,9:14` it began in many ways, and 16 % of 1,024 answers were right. After
-# training (seed 0) the commonest began with `9+2=11`, and 0.3 % were right. One more source of
-# different tries is gone: a third of the base's answers wrote no step and guessed at once.
+# One example. On `2,2,9:14` the base began in many ways, and 16 % of 1,024 answers were right.
+# After training (seed 0) the commonest began with `9+2=11`, and 0.3 % were right. So pass@1 counts
+# the good choices, and pass@16 the bad ones: to try sixteen times no longer gets you out of one.
 # <!-- cited: 16 %, 0.3 % -->
 #
-# The grader was exact, and paid for no wrong answer. So why does it settle on wrong ways? Our
-# reading, which no run here tests: one network serves all problems, and what pays on most of them
-# is pushed up on all.
+# The grader was exact, and paid for no wrong answer. So why settle on wrong ways? Our reading,
+# which no run here tests: one network serves all problems, and what pays on most is pushed up on
+# all.
 #
 # ## Could it have learned?
 #
@@ -401,7 +403,7 @@ reveal("evaluation.6", "0.96: the gain without the price",
        })
 
 # %% [markdown]
-# **Give each model its best temperature before you compare.**
+# # **Give each model its best temperature, for the k that you will use, before you compare.**
 #
 # <details><summary>One level deeper: the trained model cooled or heated, and the length limit</summary>
 #
@@ -425,11 +427,10 @@ reveal("evaluation.6", "0.96: the gain without the price",
 # learn is open. <!-- cited: 1.5, 2,000 -->
 # </details>
 #
-# So did it learn, or only sharpen? **Neither: it is the third thing.** Nothing was out of reach, so
-# it could not learn. And it did not make the base's favourites likelier: in seven problems of ten
-# it has a new one, that the base had used now and then. (A second sample of the base would change
-# some favourites, too; they hold only a quarter of its first steps.) Where the new favourite is
-# right the problem gained, where it is wrong it paid.
+# So did it learn, or only sharpen? **It sharpened.** It could not learn, since nothing was out of
+# reach. But it did not sharpen as cooling does, which keeps the base's favourites: on most problems
+# it chose a new one. Where the choice is right the problem gained, where it is wrong it paid. (How
+# many favourites would change between two samples of the *base*, we have not measured.)
 
 # %%
 score(*(f"evaluation.{i}" for i in (1, 2, 3, 7, 6)))
@@ -440,7 +441,7 @@ score(*(f"evaluation.{i}" for i in (1, 2, 3, 7, 6)))
 # %% [markdown] tags=["card"]
 # | Evaluation | |
 # |---|---|
-# | sentence | pass@1 rose and pass@16 fell: on each problem the model settled on one way, seldom the base's favourite. Where the way is right the problem gained, where it is wrong it paid. Cooling a base gave two thirds of the gain and none of the loss. To claim learning, show a problem that the base practically never solves, and test it on fresh answers |
+# | sentence | pass@1 rose and pass@16 fell: the model settled on a first step, seldom the base's favourite. Where it can reach the target the problem mostly gained, where not it mostly paid. Cooling a base gave two thirds of the gain and none of the loss. To claim learning, show a problem that the base practically never solves, and test it on fresh answers |
 # | formula | pass@k: $1-\binom{n-c}k/\binom nk$ · entropy (second sitting): $dH\approx-\eta\,\mathrm{Cov}_\pi(\log\pi,A)$, if a logit moves by $\eta A$ |
 # | picture | two pass@k curves that cross |
 # | numbers | n = 10, c = 3, k = 5: 0.917, plug-in 0.832 · 0 of 64 right, then 73 of 1,024 · products: pass@16 from 0.91 to 0.75, pass@1 unchanged |
@@ -555,12 +556,11 @@ task("evaluation.t2", entropy_step.entropy_step_explorer(),
 # </details>
 #
 # Where a model is mostly right when it is sure, likely and good go together, and the law expects
-# entropy to fall. In our run it did fall, though the ways that won were no favourites at first:
-# once one is ahead, each push makes it surer.
+# entropy to fall. In our run it did fall.
 #
 # <details><summary>One level deeper: how good is the law in a network?</summary>
 #
-# For the direction of a run, good; for single steps, weak. On the chains its rank correlation with
+# For single steps, weak. On the arithmetic chains of page 21 its rank correlation with
 # the change of a step was 0.40: a network's step is not $\eta A$ on the logits, because contexts
 # share weights. The exact gradient of $H$ times the true step ranked the steps almost perfectly
 # ([statements page](statements/17_evaluation.ipynb)). <!-- cited: 0.40 -->

@@ -15,7 +15,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BY_SIGN", "RULES", "Engines", "Run", "Verdict", "engines", "judge", "learn", "train"]
+__all__ = [
+    "BY_SIGN", "ONE_BACK", "RULES", "Engines", "Run", "Verdict", "engines", "judge", "learn",
+    "train",
+]  # fmt: skip
 
 TOKENS, LENGTH = 4, 4
 PREFIXES = sum(TOKENS**k for k in range(LENGTH))  # 85
@@ -101,6 +104,15 @@ BY_SIGN: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] =
     "IcePop, by sign": lambda w, gap, A: np.where(np.where(A > 0, w > 2, w < 0.5), 0.0, w)
 }
 
+# IcePop with one of its four kinds of dropped pushes given back
+ONE_BACK: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+    "back: above, A > 0": lambda w, gap, A: np.where((w >= 0.5) & ((w <= 2) | (A > 0)), w, 0.0),
+    "back: above, A < 0": lambda w, gap, A: np.where((w >= 0.5) & ((w <= 2) | (A <= 0)), w, 0.0),
+    "back: below, A > 0": lambda w, gap, A: np.where((w <= 2) & ((w >= 0.5) | (A > 0)), w, 0.0),
+    "back: below, A < 0": lambda w, gap, A: np.where((w <= 2) & ((w >= 0.5) | (A <= 0)), w, 0.0),
+}
+_ALL = RULES | BY_SIGN | ONE_BACK
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -181,27 +193,33 @@ def train(
     draws: int = 20,
     seed: int = 0,
     lasts: int | None = None,
+    answers: int | None = None,
 ) -> Run:
     """`steps` exact gradient steps of `draws` policies. The engine always has the policy's newest
     table, disturbed; lasts: after so many steps the disturbance is drawn anew, None: never. The
-    baseline is the mean reward of the engine's answers.
+    baseline is the mean reward of the engine's answers. answers: a step sees so many of them,
+    drawn; None: all, each with its chance.
     """
-    if rule not in RULES | BY_SIGN:
-        raise ValueError(f"There is no rule {rule!r}; there are {list(RULES | BY_SIGN)}.")
+    if rule not in _ALL:
+        raise ValueError(f"There is no rule {rule!r}; there are {list(_ALL)}.")
     if lasts is not None and lasts < 1:
         raise ValueError(f"lasts is a number of steps, 1 or more; got {lasts}.")
     gen = np.random.default_rng(seed)
     shape = (draws, PREFIXES, TOKENS)
     logits = 1.5 * gen.standard_normal(shape)
     moved = _disturbance(gen, flips, shape)
+    dice = np.random.default_rng(seed + 1)  # another, or the disturbance would depend on answers
     told: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for step in range(steps + 1):
         both = _both(logits, moved)
         chance = np.exp(both.engine.sum(2))
+        if answers is not None:
+            sure = chance / chance.sum(1, keepdims=True)
+            chance = np.stack([dice.multinomial(answers, p) for p in sure]) / answers
         base = (chance * both.rewards).sum(1)
         A = np.broadcast_to((both.rewards - base[:, None])[..., None], both.trainer.shape)
         gap = np.exp(both.trainer) - np.exp(both.engine)
-        f = (RULES | BY_SIGN)[rule](both.ratio, gap, A)
+        f = _ALL[rule](both.ratio, gap, A)
         reward = (np.exp(both.trainer.sum(2)) * both.rewards).sum(1)
         told.append((reward, _share(f == 0, A > 0, chance), _share(f == 0, A <= 0, chance)))
         if step == steps:
@@ -216,7 +234,7 @@ def train(
 def _share(what: np.ndarray, which: np.ndarray, chance: np.ndarray) -> np.ndarray:
     """(draws,) share of the engine's tokens `which` that are `what`."""
     weight = chance[..., None] * which
-    return (weight * what).sum((1, 2)) / weight.sum((1, 2))
+    return (weight * what).sum((1, 2)) / np.maximum(weight.sum((1, 2)), 1e-300)
 
 
 def learn(rule: str, flips: float, lasting: bool = True, **more: Any) -> np.ndarray:

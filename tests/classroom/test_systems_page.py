@@ -19,7 +19,7 @@ GOALS = (
     (full_card, full_card.smallest_stage),
     (stale_queue, stale_queue.fresh_and_busy),
     (stale_queue, stale_queue.quick),
-    (engine_rules, engine_rules.none_lost),
+    (engine_rules, engine_rules.one_back),
 )
 
 
@@ -51,8 +51,10 @@ def test_busy_slots_are_not_a_fast_step():
 
 def test_the_sign_saves_every_policy_and_so_does_a_gap_that_moves_on():
     found = {r: engine_rules.compute(r, 0.2, 60) for r in engine_rules.CHOICES}
-    done = {r for r, data in found.items() if engine_rules.none_lost(data)}
-    assert done == {"DPPO", "IcePop, by sign"}
+    done = {r for r, data in found.items() if engine_rules.one_back(data)}
+    assert done == {"IcePop, back: above, A > 0", "IcePop, back: above, A < 0"}
+    assert found["IcePop, back: below, A > 0"]["lost"] == 1
+    assert not found["DPPO"]["lost"] and not found["IcePop, by sign"]["lost"]
     assert found["IcePop [1/2, 2]"]["lost"] == 3
     assert found["IcePop [1/2, 2]"]["good"][-1] > 0.05 > 0.001 > found["DPPO"]["good"][-1]
     assert not found["no correction"]["lost"] and not found["TIS, cap 2"]["lost"]
@@ -139,3 +141,11 @@ def test_fewer_or_smaller_flips_lose_no_policy(monkeypatch):
     monkeypatch.setattr(two_engines, "JUMP", 0.6)
     small = two_engines.train("IcePop [1/2, 2]", 0.2)
     assert small.reward[:, -1].min() > 0.9
+
+
+@pytest.mark.parametrize(("answers", "lost"), [(16, 2), (64, 3)])
+def test_the_sign_saves_them_also_where_a_step_sees_few_answers(answers, lost):
+    end = {r: train(r, 0.2, answers=answers).reward[:, -1]
+           for r in ("IcePop [1/2, 2]", "IcePop, by sign", "DPPO", "truncated at 2")}  # fmt: skip
+    assert (end.pop("IcePop [1/2, 2]") < 0.8).sum() == lost
+    assert all((e >= 0.8).all() for e in end.values())

@@ -10,7 +10,7 @@ import numpy as np
 from rlnb.classroom.explorer import Explorer, choice_slider, slider
 from rlnb.classroom.explorers.arguments import between, checked, one_of
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, WINE
-from rlnb.toys.two_engines import Run, train
+from rlnb.toys.two_engines import ONE_BACK, Run, train
 
 DRAWS, STEPS, LOW = 20, 60, 0.8
 LASTS = (1, 5, 10, 30, 60)
@@ -18,6 +18,7 @@ CHOICES = {
     "no correction": "nothing",
     "TIS, cap 2": "truncated at 2",
     "IcePop [1/2, 2]": "IcePop [1/2, 2]",
+    **{f"IcePop, {name}": name for name in ONE_BACK},
     "IcePop, by sign": "IcePop, by sign",
     "DPPO": "DPPO",
 }
@@ -97,13 +98,10 @@ def alt(data) -> str:
     )
 
 
-def _drops(data) -> bool:
-    return data["good"].max() > 0 or data["bad"].max() > 0
-
-
-def none_lost(data) -> bool:
-    """Flips for the whole run, tokens are dropped, and no policy ends below 0.8."""
-    return data["flips"] >= 0.2 and data["lasts"] == STEPS and _drops(data) and not data["lost"]
+def one_back(data) -> bool:
+    """Flips for the whole run, one kind of push given back, and no policy ends below 0.8."""
+    worst = data["flips"] >= 0.2 and data["lasts"] == STEPS
+    return worst and CHOICES[data["rule"]] in ONE_BACK and not data["lost"]
 
 
 def engine_rules_explorer() -> Explorer:
