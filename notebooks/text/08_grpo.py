@@ -135,9 +135,9 @@ noiseless = [kept(exactly(rate)).item() for rate in rates]
 # the answer
 reveal("grpo.1", "about 1",
        f"{none:.2f}, the mean of 200 runs. Say all four draws are right: "
-       "A three times, B once. All earn 1, so A rises most, and the next "
-       "step draws A more often. Averaged over all possible draws B would "
-       "have gained as often as A (03). In four draws it has not, and an "
+       "A was drawn three times, B once. All earn 1, so A rises most, and "
+       "the next steps draw A more often still. That is the luck of four "
+       "draws; the mean push, without luck, leaves eleven (grey). And an "
        "answer that has become rare is hardly drawn again. **With the "
        "group's mean, four right "
        f"answers get four zeros:** {own:.1f} stay.",
@@ -154,9 +154,11 @@ reveal("grpo.1", "about 1",
        })
 
 # %% [markdown]
-# So without a baseline the toy loses no reward. It loses the variety of its right answers, also at
-# a smaller rate: at 2 it ends like the group's mean at 4, with 5 answers left and not 12. Now the
-# two means. At rate 4 they are level; at 16 the batch's mean ended lower.
+# So without a baseline the toy loses no reward. It loses the variety of its right answers. That is
+# not the large rate alone: at rate 2, where it is right as often as the group's mean at rate 4, it
+# has 5 answers left, and the group's mean 12.
+#
+# Now the two means. At rate 4 they are level; at 16 the batch's mean ended lower.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -286,13 +288,16 @@ for name, rule, rate in (("mean of the group", group_mean, 8),
 print("every second prompt pays a tenth: right where 1 is paid, and 0.1")
 for name, rule in (("mean of the group", group_mean),
                    ("divided by the std", zscore)):
-    s = share(train(paid(rule), 2)).mean(0)
-    print(f"{name:20s}    2   {s[::2].mean():.3f}   {s[1::2].mean():.3f}")
+    rate = 4 if rule is group_mean else 2
+    s = share(train(paid(rule), rate)).mean(0)
+    print(f"{name:20s} {rate:4d}   {s[::2].mean():.3f}   "
+          f"{s[1::2].mean():.3f}")
 
 # %% [markdown]
 # **With one scale of reward the division here is a larger step on the same way. With several scales
-# it lets all prompts learn at one pace.** What is the price? In the explorer you set the reward of
-# one answer. The others earn 1 (right, blue) or 0 (wrong, orange).
+# it lets all prompts learn at one pace,** where otherwise those that pay a tenth are ten times
+# slower. What is the price? In the explorer you set the reward of one answer. The others earn 1
+# (right, blue) or 0 (wrong, orange).
 
 # %% jupyter={"source_hidden": true}
 # the explorer

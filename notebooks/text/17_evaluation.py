@@ -292,8 +292,9 @@ for kind, where in (("sums", ~product), ("products", product)):
         then, now = (share(who, key, where) for who in (("base",), seeds))
         print(f"{kind:10s} {what:25s} {then:8.2f} {now:8.2f}")
 
-print(f"in {kept_it:.0%} of the problems the trained model's commonest was the "
-      f"base's\ncommonest; the base wrote it in {part:.0%} of its first steps")
+print(f"in {kept_it:.0%} of the problems the trained commonest was the "
+      f"base's commonest;\nthe base wrote it in {part:.0%} of its first "
+      "steps")
 can = {s: [max(steps, key=steps.get) in good for steps, good in
            zip(first[s]["steps"], leading_steps())] for s in seeds}
 for word, sign in (("rose", 1), ("fell", -1)):

@@ -339,8 +339,8 @@ reveal("real.6", "about 0.65: a part of the way",
        f"{steps_now:.2f}, from {base['forced/steps']:.2f}. Draw and filter "
        f"again: {won[0][1]:.2f}, and once more: {won[0][2]:.2f}, with "
        "three times the answers. So RL was not needed. It was faster: it "
-       "draws from the new model at every step, and pushes wrong answers down as "
-       "well.",
+       "draws from the new model at every step, and pushes wrong answers "
+       "down as well.",
        instead={
            "about 0.40: it knows these answers already":
            "It knows them, and writes others as well. Those are dropped.",
