@@ -362,7 +362,7 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # $k_3=\ell-(1-e^{-\ell})$: the reverse KL's weight minus the forward one's.
 # </details>
 #
-# For answers of one token, or with ℓ that of the whole answer:
+# For a single token, or an answer that is drawn as one piece:
 #
 # | you want | take | reason | mind |
 # |---|---|---|---|
@@ -377,8 +377,8 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 #
 # **Reward or loss?** GRPO divides a group's rewards by their std (08), and with them a penalty that
 # is part of the reward. If all answers of a group are right, only the penalty differs, and the std
-# cancels β. In the loss β keeps its meaning. But a loss that is summed token by token counts less
-# than the KL of the answer: each token only for itself (second sitting).
+# cancels β. In the loss it does not; there the *rewards* are divided, so β counts in units of the
+# std. Answers of many tokens bring another difference (second sitting).
 #
 # ## Say it in 60 seconds
 
@@ -389,7 +389,7 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # | value | $\mathbb E_\pi[k_1]=\mathbb E_\pi[k_3]=\mathrm{KL}(\pi\Vert\pi_\text{ref})$; near the reference $k_3$ is quieter |
 # | gradient | right: $\mathbb E_\pi[\ell\,\nabla\log\pi]$. Weight in the reward: $k$. Weight in the loss: $k'$ |
 # | so, for one token | $k_1$ in the reward or $k_2$ in the loss; $k_3$ in the loss has the gradient of $\mathrm{KL}(\pi_\text{ref}\Vert\pi)$; $k_1$ in the loss has none |
-# | many tokens | only $k_1$ in the reward counts what a token leads to; any $k$ per token in the loss leaves it out |
+# | many tokens (second sitting) | $k_1$ in the reward is right; $k$ per token in the loss is not the same |
 # | toy, β = ½ | no penalty 2.17 nats, k1 in the loss 2.17, k1 in the reward 0.30 |
 # | best policy | $\pi\propto\pi_\text{ref}\,e^{R/\beta}$ |
 # | new since 04 | a frozen reference, and β |
@@ -588,6 +588,7 @@ reveal(
 # |---|---|---|
 # | $k_1$ in the reward (line 2) | its $\ell$ and all later ones | yes |
 # | $k_2$ per token in the loss, or ρ$k_3$ on fresh answers (line 3) | its own $\ell$ | no |
+# | $k_3$ per token in the loss, as GRPO has it | its own $1-e^{-\ell}$ | no |
 # | the exact KL over the vocabulary at each token | the mean of line 3, with less noise | no |
 #
 # On old answers a token's own ρ does not correct how the tokens before it were drawn.
@@ -671,10 +672,10 @@ check.silent_bug_kl(my_test)
 # <details><summary><b>Is GRPO's KL term wrong?</b></summary>
 #
 # Its value is right; its gradient is the other KL's. Without ρ, on fresh samples, it measures
-# KL(π‖π_ref) and descends KL(π_ref‖π). Near the reference the gradients agree. Far away β means
-# something else: in the toy of statement K07, at β = 0.2, a rare answer that pays 1 ends at 80 %
-# instead of 1.5 %. ρ in
-# front, differentiated, gives the gradient of KL(π‖π_ref), token by token.
+# KL(π‖π_ref) and descends, at each token, KL(π_ref‖π) of the next word. Near the reference the
+# gradients agree. Far away β means something else: in the toy of statement K07, at β = 0.2, a rare
+# answer that pays 1 ends at 80 % instead of 1.5 %. ρ in front, differentiated, gives the gradient
+# of KL(π‖π_ref), token by token.
 # </details>
 # <details><summary><b>KL in the reward or in the loss?</b></summary>
 #
@@ -692,9 +693,9 @@ check.silent_bug_kl(my_test)
 # <details><summary><b>With verifiable rewards, do you keep the KL?</b></summary>
 #
 # Often not, as in DAPO or Dr. GRPO; I would still log it. A small β bounds little: the best policy
-# multiplies odds by e^(1/β) per unit of reward, at 0.04 by e^25. And the term costs a frozen model
-# and a forward pass. With a learned reward model I keep it: far from the reference that model
-# judges what it was not trained on.
+# multiplies odds by e^(1/β) per unit of reward (undivided, with the exact KL), at 0.04 by e^25. And
+# the term costs a frozen model and a forward pass. With a learned reward model I keep it: far from
+# the reference that model judges what it was not trained on.
 # </details>
 # <details><summary><b>Your logged KL is negative. Noise or bug?</b></summary>
 #
