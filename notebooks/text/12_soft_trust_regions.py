@@ -414,15 +414,15 @@ task("soft.t1", four_edges.four_edges_explorer(),
 # %% jupyter={"source_hidden": true}
 # engine and trainer disagree: the weights on a fresh batch
 print("engine  trainer   A    PPO  CISPO  SAPO  DPPO")
-for mu, p, sign in ((0.01, 0.013, 1.0), (0.9, 0.7, -1.0)):
+for mu, p, sign in ((0.01, 0.013, 1.0), (0.9, 0.74, -1.0)):
     row = [weight(rule, [p / mu], A=sign, old=mu).item()
            for rule in (ppo, cispo, sapo, dppo)]
     print(f"{mu:6.2f} {p:8.3f} {sign:+4.0f}  "
           + "".join(f"{x:6.2f}" for x in row))
 
 # %% [markdown]
-# A ratio clip silences the rare token, though next to nothing has moved. DPPO silences the other
-# one, on which the two really differ.
+# A ratio clip silences the rare token, though next to nothing has moved, and lets the common one
+# pass. DPPO does the opposite.
 #
 # **What to log:** the share of silent tokens, by the sign of $A$ where you can (TRL:
 # `clip_ratio/low_mean`, `high_mean`; verl's `actor/pg_clipfrac` is one number), and the largest
