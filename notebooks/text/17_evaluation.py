@@ -404,7 +404,7 @@ reveal("evaluation.6", "0.96: the gain without the price",
        })
 
 # %% [markdown]
-# # **Give each model its best temperature, for the k that you will use, before you compare.**
+# **Give each model its best temperature, for the k that you will use, before you compare.**
 #
 # <details><summary>One level deeper: the trained model cooled or heated, and the length limit</summary>
 #

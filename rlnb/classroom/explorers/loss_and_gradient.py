@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from rlnb.classroom.explorer import Explorer, choice_slider, slider
+from rlnb.classroom.explorer import Explorer, choice, slider
 from rlnb.classroom.explorers.arguments import between, checked, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREY, signed
 from rlnb.classroom.pictures.token_grid import answer_labels, empty_grid, paint
@@ -132,7 +132,7 @@ def loss_and_gradient_explorer() -> Explorer:
         {
             "right": slider(2, 0, 4, 1, "right answers", "of four"),
             "steps": slider(0, 0, MOST, 1, "steps taken", "0: the answers are fresh"),
-            "counts": choice_slider(
+            "counts": choice(
                 "each answer", [(rule, rule) for rule in RULES], "counts alike", "in the average"
             ),
         },
