@@ -135,9 +135,7 @@ reveal("start_here.1", "the loss is 0, the gradient is not",
 # Top right is the zero to worry about: all right or all wrong, no answer is better than expected,
 # and nothing is learnt from the group.
 #
-# PPO and GRPO may take several steps on the same answers. Then a **clip** stops a token once its
-# ratio has gone far enough the right way: $\min\big(\rho A,\ \mathrm{clip}(\rho,0.8,1.2)\,A\big)$
-# stands where $\rho A$ stood. <!-- cited: 1.2, 0.8 -->
+# And bottom right?
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -151,9 +149,11 @@ predict("start_here.4", "What can give a loss that is not 0 and a gradient "
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("start_here.4", "many steps on the same four answers",
-       "Right tokens rise to 1.2 and wrong ones sink to 0.8, and each is "
-       "stopped there. The clipped term is a constant: it still counts in "
-       "the loss, −½(1.2 − 0.8) = −0.2, and has no slope.",
+       "PPO and GRPO put a **clip** on the ratio: "
+       r"$\min\big(\rho A,\ \mathrm{clip}(\rho,0.8,1.2)\,A\big)$ stands "
+       "where ρA stood. Right tokens rise to 1.2 and wrong ones sink to "
+       "0.8, and each is stopped there: the clipped term is a constant. It "
+       "still counts in the loss, −½(1.2 − 0.8) = −0.2, and has no slope.",
        instead={
            "equal rewards: all four right, or all four wrong":
            "Then every advantage is 0, so the loss is 0, too.",
@@ -308,8 +308,9 @@ method_map.method_map(
 print(difference(ZOO["grpo"], ZOO["dr_grpo"]))
 
 # %% [markdown]
-# It does not divide by the spread, which is its row on the map. The rest is small: a constant in
-# the place of each answer's length, and no KL term. The run above was Dr. GRPO's.
+# It does not divide by the spread, which is its row on the map. The rest are smaller choices: a
+# constant in the place of each answer's length (which is what moved our loss), and no KL term. The
+# run above was Dr. GRPO's.
 #
 # ## How to study
 #
@@ -344,8 +345,9 @@ print(verdict(mine)); print(verdict(slip))
 # </details>
 # <details><summary><b>In the interview: my loss is flat at 0. Is training broken?</b></summary>
 #
-# Not for that. With advantages around the group's mean and fresh answers it must be near 0. I look
-# at the gradient's norm, the share of mixed groups and a held-out score.
+# Not for that. With advantages around the group's mean, fresh answers, and each answer counted
+# alike, it must be 0. I look at the gradient's norm, the share of mixed groups and a held-out
+# score.
 # </details>
 # <details><summary><b>In the interview: and if it is flat at 0 with a gradient of 0?</b></summary>
 #
