@@ -84,8 +84,8 @@ reveal("biases.1", "wrong ones: they grow, right ones do not",
        "On all three seeds wrong answers grow almost to the limit, and "
        "right ones shrink almost to the shortest possible. Without the two "
        "divisions (right panel) they stay within a few tokens of each "
-       "other; one seed drifts down, both kinds together. Neither rule learned to solve more: pass@1 on other "
-       "problems ends at "
+       "other; one seed drifts down, both kinds together. Neither rule "
+       "learned to solve more: pass@1 on other problems ends at "
        f"{min(ends):.2f} to {max(ends):.2f}, from "
        f"{recorded_runs.evaluated('GRPO', 'pass@1', min)[0]:.2f}.",
        pictures.length_runs(
