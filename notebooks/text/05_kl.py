@@ -344,7 +344,7 @@ reveal(
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("kl.t1", kl_pull.kl_pull_explorer(),
-     ("Say first which of the six it is. At a KL of at most 0.02, find a "
+     ("Say first which of the six do this. At a KL of at most 0.02, find a "
       "penalty that is never negative, and that hardly holds: its step "
       "lowers the KL by less than a tenth of what the KL's own gradient "
       "does.", kl_pull.never_negative_and_weak),
@@ -419,7 +419,8 @@ reveal(
     "The mean of ρ·k3 over old answers is the mean of k3 under π, the KL, "
     "whatever π is. And the old answers stay where they are when π moves. "
     "So autograd through ρ and k3 misses nothing: **a right value is then "
-    "enough.** As weights: k3 + k3' = ℓ.",
+    "enough.** As weights: k3 + k3' = ℓ. (So ρ·k1 with ρ differentiated "
+    "would do as well: ℓ + 1, and a constant averages out.)",
     instead={
         "ρ·k2, ρ detached":
         "Its slope ℓ gives the right gradient, but its value is the mean "
