@@ -17,6 +17,9 @@ from rlnb.classroom.explorers import loss_and_gradient
 from rlnb.classroom.lesson import predict, task
 task("spoken.t", loss_and_gradient.loss_and_gradient_explorer(),
      ("Stop it.", loss_and_gradient.only_the_loss))"""
+NAMED_VALUES = """\
+from rlnb.classroom.explorer import choice_slider
+choice_slider(2, [("one", 1), ("two", 2)], "how many", "of them")"""
 GUESS = 'predict("spoken.1", "Which?", ["this", "that"])'
 PICTURE = """\
 from rlnb.classroom.pictures import pipeline
@@ -47,7 +50,7 @@ DARK = """async () => { await window.jupyterapp.commands.execute(
 def tab(chromium, tmp_path_factory):
     base = tmp_path_factory.mktemp("spoken")
     (base / "work").mkdir()
-    cells = [PICTURE, EXPLORER, GUESS]
+    cells = [PICTURE, EXPLORER, NAMED_VALUES, GUESS]
     page = lab_in_chromium.write_notebook(base / "work" / "00.ipynb", cells)
     port = lab_in_chromium.free_port()
     flags = ["--no-browser", f"--ServerApp.port={port}", "--IdentityProvider.token=t"]
@@ -86,7 +89,7 @@ def test_every_picture_says_what_it_shows(tab):
 
 
 def test_every_slider_has_its_name_and_changing_lines_are_announced(tab):
-    assert tab.evaluate(HANDLES) == ["right answers", "steps taken"]
+    assert tab.evaluate(HANDLES) == ["right answers", "steps taken", "how many"]
     assert any("2 of 4 right, fresh answers" in line for line in tab.evaluate(SAID))
 
 

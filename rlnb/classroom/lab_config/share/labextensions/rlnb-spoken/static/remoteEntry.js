@@ -41,7 +41,7 @@
   };
 
   const controls = (root) => {
-    for (const row of root.querySelectorAll(".jupyter-widgets.widget-inline-hbox")) {
+    for (const row of root.querySelectorAll(".widget-inline-hbox")) {
       const label = row.querySelector(":scope > .widget-label");
       const name = label && label.textContent.trim();
       if (!name) continue;
