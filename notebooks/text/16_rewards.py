@@ -335,19 +335,15 @@ kl, worth = paths["B"]["RL"]
 spent = leashed(3.4, B)
 on_them = mean(spent, glitches.double())
 honest = mean(spent, gold * ~glitches) / (1 - on_them)
-crowd, horde = (((B / 3.4).exp() * which).sum(1).mean().item()
-                for which in (~glitches, glitches))
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("rewards.5",
        "about 0.25: the glitches eat the nats",
        f"{worth[3]:.2f}, and no β brings more. 2.5 nats mean β = 3.4. "
-       "A prompt's highest score, near 25, is a glitch, and weighs "
-       "e^(25/3.4), about 1,560. All its glitches together weigh about "
-       f"{round(horde, -2):,.0f}, all other answers "
-       f"{round(crowd, -2):,.0f}. On average {100 * on_them:.0f} % of the "
-       "probability moves to glitches, and that is what the nats are "
+       "A prompt's highest scores, up to 25, are glitches, and each weighs "
+       f"e^(R/β). In the mean over prompts {100 * on_them:.0f} % of the "
+       "probability moves to them, and that is what the nats are "
        f"spent on. The other answers hardly move: gold {honest:.2f}. "
        "**Equal nats are not equal harm.**",
        pictures.one_ruler(paths),
@@ -672,8 +668,9 @@ check.silent_bug_rewards(my_test)
 # <details><summary><b>Our reward is verifiable. Can it be hacked?</b></summary>
 #
 # Yes, where the check is not the wish. A model paid for passing run_tests learned to rewrite
-# run_tests. Unit tests get hard-coded, formats satisfied. A verifier shrinks the attack surface; a
-# false pass in a hundred is found once the policy is pushed.
+# run_tests. Unit tests get hard-coded, formats satisfied. A verifier shrinks the attack surface. A
+# false pass keeps its share among the passes while it is as hard to write as a true one; where it
+# is easier, training finds it.
 # </details>
 #
 # <details><summary><b>Best of N, rejection-sampling fine-tuning, RL: what differs?</b></summary>
