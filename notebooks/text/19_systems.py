@@ -521,10 +521,10 @@ task("systems.t3", engine_rules.engine_rules_explorer(),
 # <details><summary>What the task shows</summary>
 #
 # A kind *above* the band, either will do: with A < 0 the lowest policy ends at 0.98, with A > 0 at
-# 0.86. The kinds below the band help less: one or two policies still end below 0.8. Above
-# the band stands what the policy writes often and the engine hardly ever. IcePop gives these
-# tokens no push at all, so the policy cannot unlearn its own wrong ways, and its reward can even
-# fall. <!-- cited: 0.98, 0.86, 0.8, 0.15 -->
+# 0.86. The kinds below the band help less: one or two policies still end below 0.8. Above the band
+# stands what the policy writes often and the engine hardly ever. IcePop gives these tokens no push
+# at all. With A < 0 back the policy can unlearn its own wrong ways; why A > 0 is enough as well, we
+# have not found out. <!-- cited: 0.98, 0.86, 0.8, 0.15 -->
 # </details>
 #
 # IcePop *by sign* drops a token outside the band only if the push widens the gap, and loses none.
@@ -659,9 +659,9 @@ check.silent_bug_systems(my_test)
 #
 # Both are biased. TIS keeps a token beyond the cap with weight 2, IcePop drops it on both sides. In
 # our toy IcePop left three of twenty policies stuck as long as the gap stayed on the same prefixes:
-# what they wrote often and the engine hardly ever got no push, so they could not unlearn it. The
-# same band by sign left none stuck. So log what is dropped by sign of A, and keep at least the push
-# that lets the policy unlearn: above the band with A < 0.
+# what they wrote often and the engine hardly ever got no push, and to give back one sign of it was
+# enough. The same band by sign left none stuck. So log what is dropped by sign of A, and keep at
+# least the pushes above the band with A < 0.
 # </details>
 #
 # The other four can wait for another evening.
