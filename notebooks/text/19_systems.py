@@ -540,8 +540,9 @@ for rule in ("nothing", "truncated at 2", "IcePop [1/2, 2]",
           f"{end.min():.1f}, mean {end.mean():.2f}")
 
 # %% [markdown]
-# **The order stays: here a mask by sign buys something, and a mask that is blind to the sign costs
-# it.** (Plain IcePop recovers as well, once a flip moves on to other prefixes.)
+# **Here too the mask that is blind to the sign costs policies, and by sign it costs none.** What a
+# mask buys, the toy hardly shows. (Plain IcePop recovers as well, once a flip moves on to other
+# prefixes.)
 #
 # **In practice.** Where the gap is as small as our dense model's and answers are short, take the
 # exact weight or TIS. For a mixture of experts, replay the experts first. If you mask, do it by
