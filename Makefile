@@ -37,7 +37,7 @@ help:
 	@echo "make test           lint, types, every test, every notebook, the browser"
 	@echo "make mutants        plants bugs and sees the tests catch them: minutes"
 	@echo "make bench          how quickly a picture follows a key, beside a bare slider"
-	@echo "make pages          execute every page again from its text twin"
+	@echo "make pages          execute every page again, and make what is drawn from them"
 	@echo "make lock           resolve both locks anew from pyproject.toml"
 	@echo "make clean          remove .venv (work/ stays)"
 	@echo
@@ -87,6 +87,7 @@ site: $(READY)
 
 pages: $(READY)
 	@$(BIN)/python -m rlnb.classroom.pages build --all
+	@$(BIN)/python -m rlnb.classroom.paper answers > teach/answers.md
 
 .PHONY: lint
 lint: $(READY_TO_TEST)

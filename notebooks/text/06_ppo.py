@@ -426,10 +426,11 @@ pictures.rates(reuse.RATES, ends)
 # close), and at its own fastest rate passes 0.65 after 9 batches; no clip takes 15, PPO 30.
 # <!-- cited: 0.67, 0.68, 0.65, 40 -->
 #
-# So how often can one use a batch? In practice one to four times, at ε = 0.2, and one stops early
-# when the KL to $\pi_\text{old}$ jumps. Reuse pays where an answer costs far more than a step on
-# it, and where a step cannot be made as large as one likes. The toy has neither. In the network of
-# the second sitting eight uses with a clip were ahead. <!-- cited: 0.2 -->
+# So how often can one use a batch? PPO's paper takes 3 to 10 epochs over a batch, at ε = 0.1 or
+# 0.2; TRL's GRPO and verl by default use an answer once. One stops early when the KL to
+# $\pi_\text{old}$ jumps. Reuse pays where an answer costs far more than a step on it, and where a
+# step cannot be made as large as one likes. The toy has neither. In the network of the second
+# sitting eight uses with a clip were ahead. <!-- cited: 0.1, 0.2 -->
 #
 # Why room? Without a clip the steps on a batch add up, and at rate 10 they run into a corner: one
 # answer in play. With the clip a good token's own push ends at the edge, so at these rates further

@@ -130,6 +130,9 @@ measured = ({k: [share(pi).mean(1) for pi in v] for k, v in ends.items()},
             {k: [kept(pi) for pi in runs] for k, runs in ends.items()})
 at_start = (before.mean().item(), kept(start.softmax(1)).item())
 noiseless = [kept(exactly(rate)).item() for rate in rates]
+alike = (ends["no baseline"][1], ends["mean of the group"][2])  # 2 and 4
+assert abs(share(alike[0]).mean() - share(alike[1]).mean()) < 0.01
+assert [round(kept(pi).mean().item()) for pi in alike] == [5, 12]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer

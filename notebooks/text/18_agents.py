@@ -157,9 +157,8 @@ reveal("agents.1", "about 15 %, worse than before", why,
 # &\approx\mathbb E\Big[A(\tau)\sum_{\text{own tokens }t}\nabla\log\pi_\theta(y_t\mid y_{<t})\Big]&&\text{minus the group's mean, up to }(G-1)/G\text{ (08)}
 # \end{aligned}$$
 #
-# There is a trap. The policy is a language model, so it gives a probability to the world's tokens,
-# too. But those tokens were not drawn from the policy; they came from $P$. In code this is a mask:
-# all later tokens read the world's tokens, but the loss leaves them out.
+# There is a trap: the policy gives a probability to the world's tokens, too, though they were drawn
+# from $P$. In code this is a mask: later tokens read the world's tokens, the loss leaves them out.
 
 # %%
 def agent_loss(logp, trained, R):
@@ -171,7 +170,7 @@ R = torch.tensor([1.0, 1.0, 0.0, 0.0])
 print("own tokens", own.sum().item(), "of", there.sum().item())
 
 # %% jupyter={"source_hidden": true}
-# the gradient of agent_loss on each log π, as colours
+# the push of agent_loss on each log π, times 4, as colours
 logp = torch.full(own.shape, -1.0, requires_grad=True)
 panels = {}
 for title, trained in (("own tokens only", own), ("mask forgotten", there)):
@@ -179,7 +178,8 @@ for title, trained in (("own tokens only", own), ("mask forgotten", there)):
     panels[title] = {name: (-len(R) * slope[i, :len(row)]).tolist()
                      for i, (name, row) in enumerate(rows.items())}
 pictures.pushes(rows, panels, caption=(
-    "Without the mask the policy is paid for words it did not choose. "
+    "Pushes, times 4. Without the mask the policy is paid for words it "
+    "did not choose. "
     "(The pushes on these two wait cancel. In training they will not.)"))
 
 # %% [markdown]
@@ -187,9 +187,8 @@ pictures.pushes(rows, panels, caption=(
 # `error`. After `ok` the reward is 1, after `error` it is 0, and `error` comes three times in ten.
 # The policy has one logit for `error`, and starts at the true probability, 0.3.
 #
-# (What a token *costs* is the reward without it minus the reward with it: here 1.) We follow 1,000
-# expected updates twice. In the first run the policy writes this token. In the
-# second run the world writes it, and the mask is forgotten.
+# We follow 1,000 expected updates, at learning rate 1, twice: once the policy writes this token,
+# and once the world writes it and the mask is forgotten.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -219,6 +218,9 @@ reveal("agents.3", "its own token's near −7, the world's near −200",
            "Its own token becomes rare and is hardly pushed any more.",
        })
 
+# %% [markdown]
+# Try other tokens. What one *costs* is the reward without it minus the reward with it; above, 1.
+
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("agents.t1", two_authors.two_authors_explorer(),
@@ -244,13 +246,9 @@ task("agents.t1", two_authors.two_authors_explorer(),
 # slower, not shorter (task 2). And words that go with *success*, the result of a test that passed,
 # cost less than nothing: they are driven up.
 #
-# And in the middle of a text? Behind a history $h$ that already went well the mean advantage is
-# not 0. The same two lines then give
-#
-# $$\mathbb E\big[A\,(1[\text{error}]-\pi)\mid h\big]=q\,A_{\text{error}}-\pi\,\mathbb E[A\mid h]$$
-#
-# and the push stops at $\pi=q\,A_\text{error}/\mathbb E[A\mid h]$, if both outcomes lie above the
-# group's mean. If both lie below, it drives $\pi$ away from that point.
+# Behind a history $h$ that went well the mean advantage is not 0. Then the first line leaves
+# $q\,A_\text{error}-\pi\,\mathbb E[A\mid h]$, and the push can stop: with $q=0.3$ and advantages of
+# 0.1 (error) and 0.5 (ok) at $\pi=0.03/0.38=0.08$. <!-- cited: 0.3, 0.1, 0.5, 0.03, 0.38, 0.08 -->
 #
 # So a forgotten mask does not teach the policy to predict its world. **It bends the policy's
 # picture of the world, towards success and away from failure.**
@@ -292,10 +290,6 @@ reveal("agents.4", "within 0.1 of it, and as early",
        })
 
 # %% [markdown]
-# (Why does *wait* fall, which comes by the toss of a coin? Probably it costs a little: who hears it
-# three times loses the place, or runs out of the 48 tokens that a trajectory may have. Task 2 shows
-# that a little is enough.)
-#
 # In a larger world it can matter. Search-R1 lets a 7B model read passages from a search engine.
 # With the mask it answers 0.43 of the questions, without it 0.34 <!-- cited: 0.43, 0.34 --> (one
 # run each). Our desk writes 6 of the 44 tokens in the picture, a search engine most of the text:
@@ -306,10 +300,10 @@ reveal("agents.4", "within 0.1 of it, and as early",
 # * *The loss*, as above.
 # * *The ratio and its clip share* (06), token by token, turns or not: $\pi_{\text{old}}$ never drew
 #   the world's tokens. Counted in, they hide how much of the policy's own text is clipped.
-# * *The KL* to the reference. It is a mean over what the policy writes. On the world's tokens it
-#   would be a price for expecting other tool outputs than the reference does.
-# * *The length*, where a loss divides by it. Count own tokens: with a tool output of 2,000 tokens
-#   in the divisor, the push on a call of 10 tokens is 200 times smaller.
+# * *The KL* to the reference. On the world's tokens it would be a price for expecting other tool
+#   outputs than the reference does.
+# * *The length*, where a loss divides by it: with a tool output of 2,000 tokens in the divisor, the
+#   push on a call of 10 tokens is 200 times smaller.
 # * *The critic and GAE* (07). Step from own token to own token. If λ below 1 counted 2,000 tool
 #   tokens, the final reward would hardly reach a call before them.
 #
@@ -380,9 +374,9 @@ reveal("agents.7", "31 times as large",
 # Where does this stop being true? The toy has a logit for each turn, as if each turn were a skill
 # of its own. If all turns shared *one* logit, every turn would teach the same thing, and the other
 # turns would help as much as they disturb. How many trajectories show the sign of a push,
-# $n=4\,\mathrm{Var}/\mathrm{mean}^2$? With a logit a turn it is $4(T-1)$, with one shared logit
-# $8-8/T$, never more than 8. A network stands between the two. So groups of 8 can train long
-# agents, and rare kinds of turns still drown.
+# $n=4\,\mathrm{Var}/\mathrm{mean}^2$ (so that its mean is two spreads from 0)? With a logit a turn
+# it is $4(T-1)$, with one shared logit $8-8/T$, never more than 8. A network stands between the
+# two. So long agents can be trained with few trajectories, and rare kinds of turns still drown.
 
 # %% [markdown]
 # ## Say it in 60 seconds

@@ -104,12 +104,22 @@ BY_SIGN: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] =
     "IcePop, by sign": lambda w, gap, A: np.where(np.where(A > 0, w > 2, w < 0.5), 0.0, w)
 }
 
-# IcePop with one of its four kinds of dropped pushes given back
-ONE_BACK: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
-    "back: above, A > 0": lambda w, gap, A: np.where((w >= 0.5) & ((w <= 2) | (A > 0)), w, 0.0),
-    "back: above, A < 0": lambda w, gap, A: np.where((w >= 0.5) & ((w <= 2) | (A <= 0)), w, 0.0),
-    "back: below, A > 0": lambda w, gap, A: np.where((w <= 2) & ((w >= 0.5) | (A > 0)), w, 0.0),
-    "back: below, A < 0": lambda w, gap, A: np.where((w <= 2) & ((w >= 0.5) | (A <= 0)), w, 0.0),
+
+def _icepop_but(above: bool, good: bool) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Any]:
+    """IcePop, with the pushes above (or below) the band on tokens with A > 0 (or not) kept."""
+
+    def rule(w: np.ndarray, gap: np.ndarray, A: np.ndarray) -> np.ndarray:
+        back = ((w > 2) if above else (w < 0.5)) & ((A > 0) == good)
+        return np.where(((w >= 0.5) & (w <= 2)) | back, w, 0.0)
+
+    return rule
+
+
+# one of the four kinds of push that IcePop drops, given back
+ONE_BACK = {
+    f"back: {place}, A {sign} 0": _icepop_but(place == "above", sign == ">")
+    for place in ("above", "below")
+    for sign in "><"
 }
 _ALL = RULES | BY_SIGN | ONE_BACK
 

@@ -9,6 +9,7 @@ import pytest
 from rlnb import check
 from rlnb.classroom.explorers import turn_credit, two_authors
 from rlnb.classroom.pictures import agents as pictures
+from rlnb.toys.turns import expected_push
 
 ROWS = {
     "1, right": [("policy", "4"), ("desk", "7"), ("policy", "so")],
@@ -35,7 +36,25 @@ def test_a_small_cost_makes_the_fall_slower_and_not_shorter():
     goal, ends = two_authors.cheap_and_driven, two_authors.compute
     assert goal(ends(0.5, 0.05)) and goal(ends(0.4, 0.05)) and not goal(ends(0.1, 0.05))
     assert not goal(ends(0.5, 1.0)) and not goal(ends(0.5, -0.05))
-    assert ends(0.1, -1.0)["world"][-1] == pytest.approx(0)  # goes with success: driven up
+
+
+def test_a_rare_token_that_goes_with_success_ends_as_a_certainty():
+    assert expected_push(0.9, 0.9) == pytest.approx(expected_push(0.1, 0.1))
+    sure = two_authors.compute(0.1, -1.0)
+    assert sure["world"][-1] == pytest.approx(0)
+    said = two_authors.readout(sure)
+    assert "earns 1.00" in said and "(chance 1.00)" in said
+
+
+def test_the_push_stops_where_the_page_says_behind_a_history_that_went_well():
+    q, error, ok = 0.3, 0.1, 0.5  # advantages, both above the group's mean
+    mean = q * error + (1 - q) * ok
+    stop = q * error / mean
+    assert round(stop, 2) == 0.08
+    for pi, sign in ((stop - 0.02, 1), (stop, 0), (stop + 0.02, -1)):
+        push = q * error * (1 - pi) - (1 - q) * ok * pi  # E[A (1[error] - pi)]
+        assert push == pytest.approx(q * error - pi * mean)
+        assert push == pytest.approx(0) if sign == 0 else push * sign > 0
 
 
 def test_forty_one_percent_is_the_worst_grader_that_still_wins_at_32_turns():

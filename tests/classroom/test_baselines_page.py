@@ -89,6 +89,12 @@ def test_neither_slider_alone_does_the_task():
     assert {g for _, g in done} == {0.05, 0.1, 0.15, 0.2, 0.25}
 
 
+def test_four_tenths_more_for_everybody_make_nothing_subtracted_worse_than_the_mean():
+    noise = {b: three_pushes.compute(b, 0.8)["noise"] for b in (0.0, -0.36, -0.4)}
+    at_mean = three_pushes.compute(good=0.8)["at_mean"]
+    assert noise[0.0] < noise[-0.36] < at_mean < noise[-0.4]
+
+
 @pytest.mark.parametrize(("p", "ways"), [(0.9, 1), (0.2, 2), (0.5, 5)])
 def test_leave_one_out_costs_what_the_formula_says(p, ways):
     """By enumeration: all pairs of answers, G = 2."""

@@ -46,6 +46,14 @@ def test_the_price_is_counted_right():
     assert kept_groups.compute(8, 4)["groups"] == pytest.approx(1 / share, rel=0.02)
 
 
+def test_from_085_on_no_edge_clips_a_good_token_however_large_the_steps():
+    def silent(p0):
+        rules = rare_token.compute(p0, 16, rare_token.MAX_STEP)["rules"].values()
+        return any(rule.silent for rule in rules)
+
+    assert [p0 for p0 in rare_token.STARTS if not silent(p0)] == [0.85, 0.9]
+
+
 def test_only_tokens_above_one_over_the_edge_are_never_silenced():
     for p0 in rare_token.STARTS:
         data = rare_token.compute(p0, 16, rare_token.MAX_STEP)

@@ -136,6 +136,7 @@ def test_a_long_answer_among_short_ones_is_its_own_divisor():
     push = 235 / (T + S) * (1 - T / 200)
     assert data["push"] == pytest.approx(push.mean().item(), abs=5 * push.std().item() / 632)
     assert data["push"] > 1
+    assert round(shared_divisor.compute(200, 5, 64)["push"], 2) == 0.30  # among 63 still
 
 
 def test_the_token_mean_is_biased_and_no_less_noisy_than_the_constant_in_the_toy():

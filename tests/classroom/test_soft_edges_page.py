@@ -69,6 +69,22 @@ def test_sapo_lets_go_of_bad_tokens_that_rose_and_of_no_other():
     assert {old for old, _, _ in done} == {0.0001, 0.01, 0.05, 0.1, 0.2}
 
 
+def test_only_a_large_rate_carries_a_rare_token_far_under_ppo():
+    done = [data for data in TRIED if data["start"] <= 0.01 and data["end"]["PPO"] > 0.1]
+    assert done and all(data["rate"] >= 3 for data in done)
+    assert any(data["updates"] == 1 for data in done)
+
+
+def test_the_rules_agree_on_a_token_whose_ratio_stays_near_one():
+    ends = many_updates.compute(0.5, 0.05, 10)["end"].values()
+    assert min(ends) - 0.5 >= 0.05 and max(ends) - min(ends) < 0.005
+    for data in TRIED:
+        ends = data["end"].values()
+        far = data["updates"] >= 10 and min(ends) - data["start"] >= 0.05
+        if far and max(ends) - min(ends) < 0.005:
+            assert data["start"] >= 0.3
+
+
 def test_a_cliff_bounds_no_single_step_and_a_cap_no_policy():
     start = many_updates.compute()
     assert not many_updates.dppo_lands(start) and not many_updates.cispo_ahead(start)

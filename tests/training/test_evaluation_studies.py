@@ -89,15 +89,19 @@ def test_first_steps_are_counted_by_hand_and_written_once(tmp_path, monkeypatch)
         def __init__(self):
             self.texts = texts
 
-    monkeypatch.setattr(first_steps, "base_model", lambda task, bases: data_folder() / "model")
+    model = load(data_folder() / "model", device="cpu")
+    monkeypatch.setattr(first_steps, "trained", lambda *a: model)
     monkeypatch.setattr(first_steps, "pass_rate", lambda *a, **k: Said())
-    monkeypatch.setattr(first_steps, "train", lambda *a, **k: None)
     monkeypatch.setattr(first_steps, "reaching", lambda numbers, target: ["9-2=7,7*2=14"])
     first_steps.measure(path, tmp_path, small, seeds=(0,))
     found = first_steps.settled(path)
     steps = [{"9-2": 1, "2+9": 1}] * 2
     row = {"written": [2, 2], "commonest": [1, 1], "leads": [1, 1], "steps": steps}
     assert found == {"base": row, "seed 0": row}
+    before = path.read_text(encoding="utf-8")
+    monkeypatch.delattr(first_steps, "trained")  # nothing is left to do
+    first_steps.measure(path, tmp_path, small, seeds=(0,))
+    assert path.read_text(encoding="utf-8") == before
 
 
 def test_the_trained_models_settle_and_where_a_product_is_needed_mostly_wrongly():
@@ -135,11 +139,13 @@ def test_what_sixteen_tries_lost_was_lost_where_a_product_is_needed():
         assert abs(rate(seed, 1, True) - rate("base", 1, True)) < 0.07
 
 
-def test_the_favourite_after_training_was_seldom_the_favourite_before():
+def test_the_favourite_after_training_is_another_one_more_often_than_by_luck():
     found = first_steps.settled(data_folder() / "runs" / "countdown_first_steps.json")
+    luck = first_steps.agreement(found["base"]["steps"])
+    assert 0.54 < luck[0] < 0.62 and 0.41 < luck[1] < 0.48
     for seed in ("seed 0", "seed 1", "seed 2"):
         kept, part = first_steps.favourites(found["base"]["steps"], found[seed]["steps"])
-        assert kept < 0.35 and 0.14 < part < 0.2
+        assert kept < luck[1] - 0.1 and 0.14 < part < 0.2
 
 
 def test_problems_gained_where_the_favourite_can_reach_the_target_and_fell_where_it_cannot():

@@ -108,11 +108,6 @@ def alt(data) -> str:
     return f"Token grid of the running group beside two bars. {readout(data)}"
 
 
-def both_move(data) -> bool:
-    """A loss and a gradient, neither of them 0."""
-    return abs(data["loss"]) > 1e-6 and data["norm"] > 1e-6
-
-
 def only_the_loss(data) -> bool:
     """A loss that is not 0, and no gradient: the clip has silenced every token."""
     return abs(data["loss"]) > 1e-6 and data["norm"] == 0.0

@@ -16,24 +16,22 @@ import json
 import re
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from rlnb.training.evaluation import held_out, pass_rate
-from rlnb.training.loop import train
 from rlnb.training.metrics_file import environment
-from rlnb.training.models.loading import load
 from rlnb.training.sampling.sampler import Sampling
-from rlnb.training.studies.kept_answers import SEEDS, STUDIES, Study
-from rlnb.training.studies.shipped_runs import base_model
+from rlnb.training.studies.kept_answers import SEEDS, STUDIES, Study, trained
 from rlnb.training.tasks import TASKS
 from rlnb.training.tasks.countdown import Attempt, reaching
 from rlnb.training.tasks.task import Problem
 
 __all__ = [
+    "agreement",
     "favourites",
     "first_step",
     "leading_steps",
@@ -110,21 +108,34 @@ def favourites(before: list[dict[str, int]], after: list[dict[str, int]]) -> tup
     return then / len(after), part / len(after)
 
 
+def agreement(steps: list[dict[str, int]], draws: int = 2000, seed: int = 0) -> tuple[float, float]:
+    """How often luck alone would change a problem's commonest step: the share of problems in which
+    a second sample, drawn anew from the first one's shares, has the commonest of the first; and in
+    which two such samples have the same. The shares are estimates, so the truth may lie lower.
+
+    >>> agreement([{"1+2": 9}, {"4-1": 7}])
+    (1.0, 1.0)
+    """
+    dice, first, both = np.random.default_rng(seed), 0.0, 0.0
+    for counts in steps:
+        n = np.array(list(counts.values()))
+        top = dice.multinomial(n.sum(), n / n.sum(), size=draws).argmax(1)
+        share = np.bincount(top, minlength=len(n)) / draws
+        first, both = first + float(share[n.argmax()]), both + float((share**2).sum())
+    return first / len(steps), both / len(steps)
+
+
 def measure(
     path: Path, bases: Path, study: Study = STUDIES["countdown"], seeds: tuple[int, ...] = SEEDS
 ) -> None:
     """Writes the models that `path` lacks."""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    task, recipe = TASKS[study.task], replace(study.recipe, eval_every=0, checkpoint_every=0)
-    sampling = Sampling(max_new_tokens=recipe.max_completion_length)
+    sampling = Sampling(max_new_tokens=study.recipe.max_completion_length)
     for name in ("base", *(f"seed {s}" for s in seeds)):
         if name in found:
             continue
-        model, tokenizer = load(base_model(study.task, bases), device="cpu")
-        if name != "base":
-            with_seed = replace(recipe, seed=int(name[5:]))
-            train(model, tokenizer, task, study.objective, with_seed, progress=False)
-        said = pass_rate(model, tokenizer, task, prompts=study.problems,
+        model, tokenizer = trained(study, name, bases)
+        said = pass_rate(model, tokenizer, TASKS[study.task], prompts=study.problems,
                          num_generations=study.answers, sampling=sampling,
                          seed=study.seed)  # fmt: skip
         row: dict[str, Any] = {"written": [], "commonest": [], "leads": [], "steps": []}
@@ -137,7 +148,7 @@ def measure(
             row["leads"].append(sum(n for step, n in steps.items() if step in good))
             row["steps"].append(dict(steps.most_common()))
         found.setdefault("header", {
-            "task": study.task, "objective": repr(study.objective), "steps": recipe.steps,
+            "task": study.task, "objective": repr(study.objective), "steps": study.recipe.steps,
             "answers": study.answers, **environment(model.device),
         })  # fmt: skip
         found[name] = row

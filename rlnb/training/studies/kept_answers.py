@@ -36,7 +36,7 @@ from rlnb.training.sampling.sampler import Sampling
 from rlnb.training.studies.shipped_runs import COUNTDOWN, base_model, origin
 from rlnb.training.tasks import TASKS
 
-__all__ = ["STUDIES", "Study", "fisher", "kept", "main", "measure", "right_counts"]
+__all__ = ["STUDIES", "Study", "fisher", "kept", "main", "measure", "right_counts", "trained"]
 
 SEEDS = (0, 1, 2)
 NO_ANSWER = "."
@@ -121,20 +121,27 @@ def _lines(study: Study, answers: Answers) -> list[str]:
     return ["".join(letters[i : i + size]) for i in range(0, len(letters), size)]
 
 
+def trained(study: Study, name: str, bases: Path):
+    """Model and tokenizer of "base", or of "seed 0": what the study's recipe makes of the base."""
+    own = study.task == "countdown"
+    where = base_model(study.task, bases) if own else data_folder() / "model"
+    model, tokenizer = load(where, device="cpu")
+    if name != "base":
+        recipe = replace(study.recipe, seed=int(name[5:]), eval_every=0, checkpoint_every=0)
+        train(model, tokenizer, TASKS[study.task], study.objective, recipe, progress=False)
+    return model, tokenizer
+
+
 def measure(study: Study, path: Path, bases: Path) -> None:
     """Writes what `path` lacks: the base, then a trained model for each seed."""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     task, own = TASKS[study.task], study.task == "countdown"
-    where = base_model(study.task, bases) if own else data_folder() / "model"
-    recipe = replace(study.recipe, eval_every=0, checkpoint_every=0)
+    recipe = study.recipe
     for name in ("base", *(f"seed {seed}" for seed in SEEDS if study.trained)):
         rows = {name if T == 1 else f"{name}, T = {T}": T for T in study.temperatures}
         if rows.keys() <= found.keys():
             continue
-        model, tokenizer = load(where, device="cpu")
-        if name != "base":
-            with_seed = replace(recipe, seed=int(name[5:]))
-            train(model, tokenizer, task, study.objective, with_seed, progress=False)
+        model, tokenizer = trained(study, name, bases)
         for row, T in rows.items():
             sampling = Sampling(temperature=T, max_new_tokens=recipe.max_completion_length)
             answers = pass_rate(model, tokenizer, task, prompts=study.problems,
