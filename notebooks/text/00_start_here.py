@@ -31,7 +31,7 @@ from rlnb.classroom.course import course, course_map
 from rlnb.classroom.environment import environment_check, gpu_check
 from rlnb.classroom.explorers import loss_and_gradient
 from rlnb.classroom.lesson import predict, reveal, task
-from rlnb.classroom.pictures import method_map, pipeline, start_here
+from rlnb.classroom.pictures import method_map, start_here
 from rlnb.classroom.pictures.token_grid import token_grid
 from rlnb.objective import difference
 from rlnb.toys import running_group
@@ -53,7 +53,7 @@ start_here.reward_and_loss()
 # %% [markdown]
 # Left, the model learns. In the middle is the curve that you would watch while fine-tuning: its
 # loss. It *rises*, from a little below 0 to 0. Right is the share of sums whose eight answers did
-# not all get the same grade. It falls.
+# not all get the same grade. It rises a little, then it falls.
 #
 # **Why does a model get better while its loss goes up?** Begin with a single step.
 #
@@ -73,8 +73,8 @@ start_here.reward_and_loss()
 # $$\text{loss}=-\frac14\sum_{i=1}^4\frac{1}{T_i}\sum_{t=1}^{T_i}\rho_{i,t}\,A_i,\qquad
 # \rho_{i,t}=\frac{\text{probability of the token now}}{\text{its probability when it was written}}$$
 #
-# $T_i$ is the length of answer $i$. The answers are fresh: the model has not changed since it wrote
-# them.
+# $T_i$ is the length of answer $i$; what the model gives a token, its probability, is written π.
+# The answers are fresh: the model has not changed since it wrote them.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -87,7 +87,7 @@ predict("start_here.1", "What are the loss and its gradient?",
 # %%
 group = running_group()
 logp, mask, R = group.logprobs, group.mask, group.rewards   # logp (4, 6)
-A = (R - R.mean()) / (R.std(correction=0) + 1e-6)     # no 0/0, ever
+A = (R - R.mean()) / (R.std(correction=0) + 1e-6)     # 1e-6: never 0/0
 rho = (logp - logp.detach()).exp()                          # page 04
 gain = torch.where(mask, rho * A[:, None], 0).sum(1) / mask.sum(1)
 loss = -gain.mean()
@@ -124,53 +124,59 @@ reveal("start_here.1", "the loss is 0, the gradient is not",
        })
 
 # %% [markdown]
-# A loss that is made for its gradient is called a **surrogate**. Value and gradient are two things,
-# so there are four cases:
+# A loss that is made for its gradient is called a **surrogate**. It stands for the mean reward
+# $J=\mathbb E[R]$ of all answers that the model may write. Page 02 derives
+# $\nabla J=\mathbb E[(R-b)\,\nabla\log\pi]$ for any constant $b$; minus the gradient of a
+# surrogate is an estimate of that.
 #
-# | | gradient not 0 | gradient exactly 0 |
-# |---|---|---|
-# | **loss 0** | the fresh group above | four equal rewards: every advantage is 0 |
-# | **loss not 0** | the second step on the same answers | ? |
-#
-# Top right is the zero to worry about: all right or all wrong, no answer is better than expected,
-# and nothing is learnt from the group.
-#
-# And bottom right?
+# Now use the same four answers for many steps. The model moves, so ρ leaves 1. PPO and GRPO put a
+# **clip** on it: $\min\big(\rho A,\ \mathrm{clip}(\rho,0.8,1.2)\,A\big)$ stands where $\rho A$
+# stood. Step until every token of a right answer is above 1.2, and every token of a wrong one below
+# 0.8. <!-- cited: 0.8, 1.2 -->
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("start_here.4", "What can give a loss that is not 0 and a gradient "
-        "of exactly 0?",
-        ["equal rewards: all four right, or all four wrong",
-         "many steps on the same four answers",
-         "one right answer against three wrong ones",
-         "nothing: where a loss is not 0, something can fall"])
+predict("start_here.4", "What are loss and gradient now?",
+        ["the loss is 0, and so is the gradient",
+         "the loss is 0, the gradient is not",
+         "the loss is −0.2, the gradient is not 0",
+         "the loss is −0.2, the gradient is 0"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("start_here.4", "many steps on the same four answers",
-       "PPO and GRPO put a **clip** on the ratio: "
-       r"$\min\big(\rho A,\ \mathrm{clip}(\rho,0.8,1.2)\,A\big)$ stands "
-       "where ρA stood. Right tokens rise to 1.2 and wrong ones sink to "
-       "0.8, and each is stopped there: the clipped term is a constant. It "
-       "still counts in the loss, −½(1.2 − 0.8) = −0.2, and has no slope.",
+edge = torch.tensor([1.2, 1.2, 0.8, 0.8]) * A
+reveal("start_here.4", "the loss is −0.2, the gradient is 0",
+       "The min takes 1.2 for a right answer and −0.8 for a wrong one: "
+       f"the loss is $-\\frac14(1.2+1.2-0.8-0.8)={-edge.mean():.1f}$. "
+       "These are constants, whatever ρ does beyond the edge. They count "
+       "in the value and have no slope.",
        instead={
-           "equal rewards: all four right, or all four wrong":
-           "Then every advantage is 0, so the loss is 0, too.",
-           "one right answer against three wrong ones":
-           "The advantages still add up to 0, and on fresh answers they "
-           "push.",
-           "nothing: where a loss is not 0, something can fall":
-           "So it is for a loss of one's own. A surrogate's value is a "
-           "by-product.",
+           "the loss is 0, and so is the gradient":
+           "The slopes are gone, yes. But 1.2 and 0.8 do not cancel.",
+           "the loss is 0, the gradient is not":
+           "So it was on fresh answers, with every ratio at 1.",
+           "the loss is −0.2, the gradient is not 0":
+           "Move a ratio from 1.3 to 1.4: does the min change?",
        })
+
+# %% [markdown]
+# Value and gradient are two things, so there are four cases:
+#
+# | | gradient not 0 | gradient exactly 0 |
+# |---|---|---|
+# | **loss 0** | the fresh group | four equal rewards: every advantage is 0 |
+# | **loss not 0** | a later step on the same answers | the clip has stopped every token |
+#
+# Top right is the zero to worry about: all right or all wrong, no answer is better than expected,
+# and nothing is learnt from the group.
 
 # %% [markdown]
 # <details><summary>One level deeper: gradient 0 in a log. Dead groups, the clip, or a bug?</summary>
 #
 # * **Dead groups**: no group has unequal rewards. Log their share.
-# * **The clip**: only from the second step on the same answers, and with a loss that is *not* 0.
-#   Log the share of clipped tokens; it is near 1.
+# * **The clip**: only if the model has stepped since the answers were written. That is also so when
+#   a batch is used once, in several mini-batches (`ppo_epochs=1` in verl, and a mini-batch smaller
+#   than the batch): from the second on. Log the share of clipped tokens; it is near 1.
 # * **A bug**: unequal groups, first step, and still 0. Look at the mask, and whether the
 #   log-probabilities of now were computed with a gradient.
 #
@@ -181,10 +187,12 @@ reveal("start_here.4", "many steps on the same four answers",
 #
 # ## The run again
 #
-# In the run above each batch was used for one step. So the answers were fresh there, too, and all
-# ratios were 1. Two things differ from our formula. The advantage is only $R-\bar R$, not divided
-# by the spread. And every token counts alike: the sum over all tokens is divided by a constant, 72,
-# the longest answer that may be written (page 10).
+# In the run above each batch was used for one step. So the answers were fresh there, too. But the
+# advantage is only $R-\bar R$, not divided by the spread, and every token counts alike: instead of
+# its own length $T_i$, each of the 128 answers has the constant 72, the longest answer that may be
+# written (page 10):
+#
+# $$\text{loss}=-\frac1{128}\sum_{i=1}^{128}\frac1{72}\sum_{t=1}^{T_i}\rho_{i,t}\,(R_i-\bar R)$$
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -192,7 +200,7 @@ predict("start_here.3", "Why does that loss begin below 0?",
         ["most answers are wrong in the beginning",
          "wrong answers are longer than right ones",
          "right answers are longer than wrong ones",
-         "its steps are so large that ratios leave 1"])
+         "the first answers were lucky: many are right"])
 
 # %% jupyter={"source_hidden": true}
 # loss and lengths of the first step, three seeds
@@ -218,8 +226,9 @@ reveal("start_here.3", "right answers are longer than wrong ones",
            "Each group's advantages add up to 0, however few are right.",
            "wrong answers are longer than right ones":
            "Then the wrong ones' part, which is above 0, would win.",
-           "its steps are so large that ratios leave 1":
-           "Each batch is written by the model that is about to step.",
+           "the first answers were lucky: many are right":
+           "Luck raises a group's mean as well: advantages are what is "
+           "left over, and add up to 0.",
        })
 
 # %% [markdown]
@@ -237,23 +246,24 @@ task("start_here.t", loss_and_gradient.loss_and_gradient_explorer(),
      ("Fresh answers, and a loss above 0. Say first how many of the four "
       "must be right (3, 5, 2 and 6 tokens; the first ones are right).",
       loss_and_gradient.above_zero),
-     ("A loss that is not 0, and a gradient of exactly 0. Say first how "
-      "many right answers and how many steps.",
+     ("A loss that is not 0, and a gradient of exactly 0. Then try the "
+      "same with one right answer. Say first why it takes longer.",
       loss_and_gradient.only_the_loss))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
 # 1. Count each token alike, and one or three right. With two the loss is 0 by accident: 3 + 5 = 2 +
-#    6.
-# 2. Two or three right, and six steps. With one right answer the wrong ones are pushed about half
-#    as hard, and have not reached 0.8 after eight steps. <!-- cited: 0.8 -->
+#    6. (Here the sum over the tokens is divided by all 16.)
+# 2. Two or three right, and six steps. With one right, its A is 1.73 and the wrong ones have −0.58.
+#    A token of the last answer is then pushed by 0.58/(4 · 6) = 0.024 a step, and has log 0.8 =
+#    −0.22 to go: more than the slider's eight steps. <!-- cited: 0.8, 1.73, -0.58, 0.024, -0.22 -->
 # </details>
 #
 # What moves a logged loss away from 0, with no harm done:
 #
 # * an average that counts tokens, with right and wrong answers of different length;
-# * a second step on the same answers;
+# * a step since the answers were written;
 # * advantages that do not add up to 0 in a group, an entropy term, a critic's (07);
 # * a KL term: then the log contains β times the KL, and climbs as the model leaves its start (05).
 #   Whether it leaves too far, the KL's own curve says.
@@ -273,14 +283,28 @@ task("start_here.t", loss_and_gradient.loss_and_gradient_explorer(),
 # | entropy, the spread of the next token | equal answers get equal rewards | it falls to 0 early (17) |
 # | lengths of right and of wrong answers | averages lean on them | only the wrong ones grow (09) |
 #
-# The course follows one step of training through these boxes. Each page lights up the boxes that it
-# changes.
-
-# %% jupyter={"source_hidden": true}
-# the picture
-pipeline.pipeline(caption=(
-    "Answers are graded, grades become advantages, advantages push tokens. "
-    "The ratio matters when the answers are no longer fresh."))
+# ## In the interview
+#
+# Every lesson ends with such questions. Say each answer aloud, then unfold.
+#
+# <details><summary><b>Why the ratio, and not A · log π?</b></summary>
+#
+# On fresh answers the gradients are the same, since ∇ρ = ∇log π where ρ is 1. The logged values
+# differ: ρA sums to 0 in a group, −A · log π to how much likelier the wrong answers are than the
+# right ones, in logs. Once the model has stepped, the answers come from an older policy, and only
+# the ratio corrects for that (04).
+# </details>
+# <details><summary><b>My loss is flat at 0. Is training broken?</b></summary>
+#
+# A loss of 0 does not say so. With advantages around the group's mean, fresh answers, and each
+# answer counted alike, it must be 0. I look at the gradient's norm, the share of mixed groups and a
+# held-out score.
+# </details>
+# <details><summary><b>And if it is flat at 0 with a gradient of 0?</b></summary>
+#
+# Then no group has unequal rewards, or the mask lets no token through. The clip would leave a loss
+# that is not 0, apart from accidents. And had the graph been cut, PyTorch would stop with an error.
+# </details>
 
 # %% [markdown]
 # ## The map
@@ -308,9 +332,9 @@ method_map.method_map(
 print(difference(ZOO["grpo"], ZOO["dr_grpo"]))
 
 # %% [markdown]
-# It does not divide by the spread, which is its row on the map. The rest are smaller choices: a
-# constant in the place of each answer's length (which is what moved our loss), and no KL term. The
-# run above was Dr. GRPO's.
+# So Dr. GRPO does not divide by the spread, which is its row on the map. The rest are smaller
+# choices: a constant in the place of each answer's length (which is what moved our loss), and no KL
+# term, here called k3 (05). The run above was Dr. GRPO's.
 #
 # ## How to study
 #
@@ -336,25 +360,6 @@ verdict = check.reinforce_loss                     # page 02 asks for it
 print(verdict(mine)); print(verdict(slip))
 
 # %% [markdown]
-# <details><summary><b>In the interview: why the ratio, and not A · log π?</b></summary>
-#
-# On fresh answers the gradients are the same, since ∇ρ = ∇log π where ρ is 1. The logged values
-# differ: ρA sums to 0 in a group, −A · log π to some number that says how likely the right answers
-# were. From the second step on the answers come from an older policy, and only the ratio corrects
-# for that (04).
-# </details>
-# <details><summary><b>In the interview: my loss is flat at 0. Is training broken?</b></summary>
-#
-# Not for that. With advantages around the group's mean, fresh answers, and each answer counted
-# alike, it must be 0. I look at the gradient's norm, the share of mixed groups and a held-out
-# score.
-# </details>
-# <details><summary><b>In the interview: and if it is flat at 0 with a gradient of 0?</b></summary>
-#
-# Then no group has unequal rewards, or nothing depends on the weights: a mask, a detached
-# log-probability. The clip alone would leave a loss that is not 0.
-# </details>
-#
 # **Next: [01 · One scalar loss](01_one_scalar_loss.ipynb).** Below, to come back to: the
 # pages, the set-up, the letters and the words.
 
@@ -371,10 +376,10 @@ course_map()
 # %% jupyter={"source_hidden": true}
 minutes = {page.number: page.minutes for page in course()}
 second = sum(page.second for page in course())
-hurry = sum(minutes[number] for number in ("02", "06", "08", "21"))
+hurry = sum(minutes[number] for number in ("02", "04", "06", "08", "20"))
 print(f"First sittings {sum(minutes.values()) / 60:.0f} hours, second "
       f"ones {second / 60:.0f}, all exercises about 10.")
-print(f"In a hurry, 02, 06, 08 and 21: {hurry / 60:.1f} hours.")
+print(f"In a hurry, 02, 04, 06, 08 and 20: {hurry / 60:.1f} hours.")
 
 # %% [markdown]
 # The pages up to 14 are about the loss, 15 to 19 about what stands around it, 20 is a drill for

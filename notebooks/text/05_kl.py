@@ -89,14 +89,26 @@ def train(k, place, beta, n=400, updates=150, lr=0.5):
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # training without a penalty
-wanted = kl((ref.log() + R / 0.5).log_softmax(0)).item()
 free = train(k1, "loss", 0.0)
-print(f"wanted at β = ½: a KL of {wanted:.2f} nats. Without a penalty it "
-      f"ends at {free[-1].mean():.2f} (150 updates, mean of 400 seeds).")
+print(f"Without a penalty the KL ends at {free[-1].mean():.2f} nats "
+      "(150 updates, mean of 400 seeds).")
 
 # %% [markdown]
-# Mean reward minus β KL is largest for the policy $\pi\propto\pi_\text{ref}\,e^{R/\beta}$
-# ([statements](statements/05_kl.ipynb), K07). That is the 0.30. Now add the penalty:
+# How far *should* it go? Mean reward minus β KL has one best policy, $\pi^*$:
+#
+# $$\begin{aligned}
+# \mathbb E_\pi[R]-\beta\,\mathrm{KL}(\pi\,\|\,\pi_\text{ref})&=-\beta\,\mathbb E_\pi\Big[\log\frac{\pi}{\pi_\text{ref}\,e^{R/\beta}}\Big]&&R=\beta\log e^{R/\beta}\text{, under one mean}\\
+# &=-\beta\,\mathrm{KL}(\pi\,\|\,\pi^*)+\beta\log Z&&\pi^*=\pi_\text{ref}\,e^{R/\beta}/Z\text{, with }Z\text{ so that it sums to 1}\\
+# &\text{is largest at }\pi=\pi^*&&\text{a KL is at least 0, and 0 only there}
+# \end{aligned}$$
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the best policy of the toy
+wanted = kl((ref.log() + R / 0.5).log_softmax(0)).item()
+print(f"at β = ½ the best policy has a KL of {wanted:.2f} nats")
+
+# %% [markdown]
+# That is what we want. Now add the penalty:
 #
 # ```python
 # A = leave_one_out(R - beta * ell.detach());  loss = (-A * log_pi).mean()              # reward
@@ -122,8 +134,10 @@ in_reward = train(k1, "reward", 0.5)
 reveal(
     "kl.1", "near 2.2, as without a penalty",
     f"It ends at {in_loss[-1].mean():.2f} with the penalty and at "
-    f"{free[-1].mean():.2f} without. The same number in the reward "
-    f"stops the policy at {in_reward[-1].mean():.2f}.",
+    f"{free[-1].mean():.2f} without. The penalty pushes each sample by "
+    "β ∇log π, whatever its ℓ; on average that is 0, and only noise "
+    "is left. The same number in the reward stops the policy at "
+    f"{in_reward[-1].mean():.2f}.",
     pictures.runs({"no penalty": free, "k1 in the loss": in_loss,
                    "k1 in the reward": in_reward}, wanted, caption=(
         "16 answers an update. Lines: mean of 400 seeds; pale bands: the "
@@ -224,8 +238,7 @@ reveal(
 #
 # <!-- cited: 0.97 -->
 # At the KL of 1.41 the answer that pays 0 is drawn three times in 100. A batch of 16 misses it
-# three times in five, and its $k_3$ is then 0.97 on average. How near is near? That depends on how
-# the policy left the reference ([statements](statements/05_kl.ipynb), K03).
+# three times in five, and its $k_3$ is then 0.97 on average.
 # </details>
 #
 # ## What is the gradient of each estimate?
@@ -327,11 +340,11 @@ reveal(
 # \partial\,\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)/\partial z_y&=\pi(y)-\pi_\text{ref}(y)&&\text{as for a cross-entropy (01)}
 # \end{aligned}$$
 #
-# | an answer, the others in proportion | first: reverse | second: forward |
+# | the answer $y$ has | reverse KL | forward KL |
 # |---|---|---|
-# | grown to 1 % from one in 10,000 | 0.05 | 0.01 |
-# | grown to 1 % from one in a million | 0.09 | 0.01 |
-# | almost given up | fades with π(y) | stays at $-\pi_\text{ref}(y)$ |
+# | grown from one in 10,000 to 1 % | 0.05 | 0.01 |
+# | grown from one in a million to 1 % | 0.09 | 0.01 |
+# | almost died out | fades with π(y) | stays at $-\pi_\text{ref}(y)$ |
 #
 # The *reverse* KL reacts to what is new ("mode-seeking"), the *forward* KL to what was dropped
 # ("mass-covering"). Near the reference they agree: $k_3'=1-e^{-\ell}\approx\ell$.
@@ -375,11 +388,20 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # are not plain samples of the policy that scores them. $k_3$ is never negative and cannot show
 # that.
 #
-# **Reward or loss?** GRPO divides a group's rewards by their std (08), and with them a penalty that
-# is part of the reward. If all answers of a group are right, only the penalty differs, and the std
-# cancels β. In the loss it does not; there the *rewards* are divided, so β counts in units of the
-# std. Answers of many tokens bring another difference (second sitting).
-#
+# **Reward or loss?** In GRPO one difference comes from the std (08). Take a group of four right
+# answers with log-ratios 1, 2, 3 and 6. In the reward they earn 1 − β, 1 − 2β, 1 − 3β and 1 − 6β.
+# Minus the mean, over the std, that is 1.07, 0.53, 0 and −1.60, at β = 0.04 and at β = 0.4 alike:
+# where all are right, β has no say. In the loss it has. With many tokens there is another
+# difference (second sitting). <!-- cited: 1.07, 0.53, 1.60, 0.04, 0.4 -->
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# checked: the four advantages, at two values of β
+for b in (0.04, 0.4):
+    paid = 1 - b * torch.tensor([1.0, 2.0, 3.0, 6.0])
+    A4 = (paid - paid.mean()) / paid.std(correction=0)
+    assert [f"{x:.2f}" for x in A4[[0, 1, 3]]] == ["1.07", "0.53", "-1.60"]
+
+# %% [markdown]
 # ## Say it in 60 seconds
 
 # %% [markdown] tags=["card"]
@@ -388,11 +410,14 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # | sentence | a KL estimate has a value and a gradient; a right value does not make a right gradient |
 # | value | $\mathbb E_\pi[k_1]=\mathbb E_\pi[k_3]=\mathrm{KL}(\pi\Vert\pi_\text{ref})$; near the reference $k_3$ is quieter |
 # | gradient | right: $\mathbb E_\pi[\ell\,\nabla\log\pi]$. Weight in the reward: $k$. Weight in the loss: $k'$ |
-# | so, for one token | $k_1$ in the reward or $k_2$ in the loss; $k_3$ in the loss has the gradient of $\mathrm{KL}(\pi_\text{ref}\Vert\pi)$; $k_1$ in the loss has none |
-# | many tokens (second sitting) | $k_1$ in the reward is right; $k$ per token in the loss is not the same |
+# | so, for one token | $k_1$ in the reward or $k_2$ in the loss; $k_3$ in the loss has the gradient of $\mathrm{KL}(\pi_\text{ref}\Vert\pi)$; $k_1$ in the loss only noise |
 # | toy, β = ½ | no penalty 2.17 nats, k1 in the loss 2.17, k1 in the reward 0.30 |
 # | best policy | $\pi\propto\pi_\text{ref}\,e^{R/\beta}$ |
 # | new since 04 | a frozen reference, and β |
+
+# %% [markdown]
+# Now try [the interview questions](#In-the-interview), those that say nothing of tokens or of old
+# answers.
 
 # %% [markdown]
 # ## Second sitting: old answers and many tokens
@@ -410,7 +435,7 @@ predict("kl.9", "Old answers of one token. Which loss has the value of "
         ["ρ·k1, ρ detached",
          "ρ·k3, ρ detached",
          "ρ·k3, ρ differentiated",
-         "ρ·k2, ρ detached"])
+         "ρ·k2, ρ differentiated"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -422,9 +447,9 @@ reveal(
     "enough.** As weights: k3 + k3' = ℓ. (So ρ·k1 with ρ differentiated "
     "would do as well: ℓ + 1, and a constant averages out.)",
     instead={
-        "ρ·k2, ρ detached":
-        "Its slope ℓ gives the right gradient, but its value is the mean "
-        "of ½ℓ².",
+        "ρ·k2, ρ differentiated":
+        "Autograd misses nothing here, so the gradient is that of the "
+        "value. And the value is the mean of ½ℓ², not the KL.",
         "ρ·k3, ρ detached":
         "Right value. The weight is the slope k3' again, so the gradient "
         "is that of KL(π_ref‖π).",
@@ -516,8 +541,8 @@ reveal(
     })
 
 # %% [markdown]
-# The first update is right. PPO takes few updates per batch, and its clip silences tokens that move
-# far from $\pi_\text{old}$ (06).
+# The first update is right. PPO takes few updates per batch, and its clip ends a push that has
+# carried a token far from $\pi_\text{old}$ (06).
 #
 # ### What changes with many tokens?
 #
@@ -587,10 +612,10 @@ reveal(
 #
 # | penalty | weight of a token | counts what it leads to? |
 # |---|---|---|
-# | $k_1$ in the reward (line 2) | its $\ell$ and all later ones | yes |
-# | $k_2$ per token in the loss, or ρ$k_3$ on fresh answers (line 3) | its own $\ell$ | no |
+# | $k_1$ in the reward | its $\ell$ and all later ones | yes |
+# | $k_2$ per token in the loss, or ρ$k_3$ on fresh answers | its own $\ell$ | no |
 # | $k_3$ per token in the loss, as GRPO has it | its own $1-e^{-\ell}$ | no |
-# | the exact KL over the vocabulary at each token | the mean of line 3, with less noise | no |
+# | the exact KL over the vocabulary at each token | its own $\ell$, averaged over all tokens it could have been | no |
 #
 # On old answers a token's own ρ does not correct how the tokens before it were drawn.
 
@@ -672,11 +697,11 @@ check.silent_bug_kl(my_test)
 # </details>
 # <details><summary><b>Is GRPO's KL term wrong?</b></summary>
 #
-# Its value is right; its gradient is the other KL's. Without ρ, on fresh samples, it measures
-# KL(π‖π_ref) and descends, at each token, KL(π_ref‖π) of the next word. Near the reference the
-# gradients agree. Far away β means something else: in the toy of statement K07, at β = 0.2, a rare
-# answer that pays 1 ends at 80 % instead of 1.5 %. ρ in front, differentiated, gives the gradient
-# of KL(π‖π_ref), token by token.
+# Its value is right; its gradient is the other KL's. On fresh samples without ρ its mean is
+# KL(π‖π_ref), and its mean gradient at each token that of KL(π_ref‖π). Near the reference the two
+# agree. Far away β means something else: at β = 0.2 an answer that pays 1, and had one chance in
+# 10,000, ends at 80 % instead of 1.5 % (statement K07). ρ in front, differentiated, gives the
+# gradient of KL(π‖π_ref), token by token.
 # </details>
 # <details><summary><b>KL in the reward or in the loss?</b></summary>
 #
@@ -705,11 +730,13 @@ check.silent_bug_kl(my_test)
 # answers then weigh more (−0.19 at a KL of 0.22 in statement K06). Then ask who drew: an engine
 # with other numbers, top-p or another temperature, old samples without ρ, dropout.
 # </details>
-# <details><summary><b>On fresh samples ρ = 1. Is ρ k3 the same loss as k3?</b></summary>
+# <details><summary><b>How do you choose β, and what if the KL runs away?</b></summary>
 #
-# No: the value is the same, the gradient is not. ρ is 1, but its gradient is ∇log π. So ρ k3 has
-# k3' + k3 = ℓ in front of ∇log π, as k2 has. k3 alone has 1 − e^(−ℓ) there, the other KL. Detach ρ,
-# and you are back at k3.
+# By a KL, not by β: I choose how far the model may go, log k1 and k3, and adapt. PPO's paper
+# has such a rule for the KL to the old policy: double β above 1.5 times the target, halve it below
+# the target over 1.5.
+# Before I raise β I look at what the reward pays for: if held-out quality rises with the KL, the
+# distance is not the fault. Long runs also replace the reference by the policy of now (ProRL).
 # </details>
 #
 # **True, false, or it depends?** Eleven statements about KL, with the cells that decide them:

@@ -9,8 +9,9 @@
 # %% [markdown]
 # # 11 · DAPO: why do groups stop teaching, and what brings them back?
 #
-# **After this page** you can say which groups teach nothing, what it costs to replace them, and
-# when a higher clip helps a rare token.
+# **After this page** you can name DAPO's four changes to GRPO: replace the groups that teach
+# nothing, clip higher, warn before the length limit, and one mean over all tokens (that one is page
+# 10's). You can say what the first costs, when the second acts, and where the third goes wrong.
 #
 # 37 minutes, then 3 in a second sitting · exercises 25 and interview 7 more · after 06 (PPO), 08
 # (GRPO), 10 (token mean) · DAPO, Yu et al. 2025,
@@ -46,7 +47,8 @@ pictures.silent_run()
 
 # %% [markdown]
 # A group whose answers are all right, or all wrong, is **silent**: every reward equals the group's
-# mean, every advantage is 0, and the group teaches nothing. Every other group is **mixed**.
+# mean, every advantage is 0, and the group teaches nothing. (DAPO has no KL term that could still
+# pull at it.) Every other group is **mixed**.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -76,7 +78,7 @@ reveal("dapo.1", "about four in ten",
        })
 
 # %% [markdown]
-# ## Which groups are silent, and what does a new one cost?
+# ## First change: which groups are silent, and what does a new one cost?
 #
 # A prompt is solved with chance $p$; its $G$ answers are independent. $P(p)$ is the chance that the
 # group is mixed. With few mixed groups a gradient is noisy, the authors say. So they replace a
@@ -90,7 +92,7 @@ reveal("dapo.1", "about four in ten",
 # \mathbb E[N]&=1/\bar P&&\text{solve}
 # \end{aligned}$$
 #
-# The choice is called **dynamic sampling**, DAPO's first change. A kept group costs $1/\bar P$
+# The choice is called **dynamic sampling**. A kept group costs $1/\bar P$
 # groups. This is $P(p)$:
 
 # %% jupyter={"source_hidden": true}
@@ -112,8 +114,7 @@ print("of the kept groups:", *(f"{x:.0%}" for x in P / P.sum()))
 # %% [markdown]
 # The hard third gives 5 % of the kept groups: most of its groups are silent and are skipped. But
 # its share of the mixed groups in a plain batch is 5 %, too. **So the mean gradient keeps its
-# direction. Replacing silent groups by more answers makes it less noisy** (and larger, where silent
-# answers stood in the divisor).
+# direction. Replacing silent groups by more answers makes it less noisy.**
 #
 # Would a larger group come cheaper? In the explorer, *progress* makes all prompts easier.
 
@@ -127,22 +128,23 @@ task("dapo.t1", kept_groups_explorer(),
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# Smaller: G = 2 or 4. At 2, 16 groups are drawn for a kept one; at 64 only 2, but they are 138
-# answers. A mixed group waits for one rare answer. If that answer has chance $q$, a kept group
-# costs about $1/q$ answers as long as $Gq$ is well below 1. Beyond that, answers are spent on
-# groups that are mixed already.
+# Smaller: G = 2 or 4. A group is kept when a rare answer has come, and that costs about $1/q$
+# answers if its chance is $q$, in one large group or in many small ones. Once $Gq$ is near 1, a
+# group mostly has its rare answer, and further answers only make it larger: at 64 a kept group has
+# cost 138.
 # </details>
 #
-# **The group that needs the fewest draws costs the most answers.** Why not pairs, then? A mixed
-# pair has advantages +1 and −1, whether right is rare or common; a larger group can tell. From 2 to
-# 8 the price only rises from 32 answers to 40. DAPO takes 16.
+# **You pay for the rare answer, and it costs about $1/q$ answers however you group them.** What the
+# size changes is what comes with it. A kept pair has advantages +1 and −1, whether right is rare or
+# common; a larger group can tell. From 2 to 8 the price only rises from 32 answers to 40. DAPO
+# takes 16.
 
 # %% [markdown]
 # ## Does a full batch pay?
 #
-# We train the same transformer in two ways, 8 groups a step. *Plain* takes the 8 groups that come.
-# *Refilled* draws further rounds of 8 until 8 groups are mixed, and throws away what is over. Each
-# has four learning rates and three seeds.
+# We train the same transformer in two ways, 8 groups a step. *Plain* takes the 8 groups that come;
+# early in training about six of them are mixed. *Refilled* draws further rounds of 8 until 8 groups
+# are mixed, and throws away what is over. Each has four learning rates and three seeds.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -176,26 +178,47 @@ reveal("dapo.2", "plain: it makes more updates from the same answers",
        })
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# checked: the numbers of groups in the next paragraph
+# checked: the shares of mixed groups, and what was thrown away
 made, share = ([curve("chain_refill", k, name) for k in range(3)]
                for name in ("generated", "groups/mixed"))
-assert round(sum(n.sum() for n in made) / 8) == 1016
-assert round(sum((n * m).sum() for n, m in zip(made, share)) / 8) == 839
-assert 3 * len(made[0]) * 8 == 576
+mixed = sum((n * m).sum() for n, m in zip(made, share)) / 8
+assert round(1 - 3 * len(made[0]) * 8 / mixed, 1) == 0.3
 plain = [curve("chain_stale_0", k, "groups/mixed").mean() for k in range(3)]
 assert 5.9 < 8 * sum(plain) / 3 < 6.1
 
 # %% [markdown]
-# Where did the answers go? In its three runs, 24 steps each, refilled wrote 1,016 groups; 839 were
-# mixed, 576 were trained on. So silent groups alone made a step 1.21 <!-- cited: 1.21 --> times as
-# expensive; the rest were mixed groups left over from rounds of eight. And there was little noise
-# to save: about six of a plain batch's eight groups were mixed. **Here refilling cost more than it
-# gave.** It says little of the late phase that the page began with, where six in ten groups are
-# silent, and nothing of finer rounds. So before you refill, look at two numbers: the share of mixed
-# groups, and the mixed groups thrown away.
+# There was little noise to save, and rounds of eight threw three mixed groups of ten away. So
+# repeat it where the page began: both go on from the end of that run, where six groups of ten are
+# silent. Which is ahead now? Left, both have made as many updates; right, both have written as many
+# answers.
+
+# %% jupyter={"source_hidden": true}
+# late in training: the picture
+pictures.late_race()
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# checked: what the next paragraph says of it
+best = [pictures.late_at(arm, "rounds", 5120)[:2].mean(1)
+        for arm in pictures.ARMS]
+assert (abs(best[0] - best[1]) < 0.01).all() and (best[0] > 0.95).all()
+steps = [pictures.late_at(arm, "updates", 36) for arm in pictures.ARMS]
+assert (steps[1] > steps[0]).all()
+broken = [(pictures.late_at(arm, "rounds", 5120)[3] < 0.3).sum()
+          for arm in pictures.ARMS]
+assert broken == [3, 1]
 
 # %% [markdown]
-# ## How far may a rare token go?
+# Per *update* refilled leads at every rate: its gradient is less noisy, as the authors say. It also
+# stands a larger rate: at 1.2e-3 plain breaks in all three seeds, refilled in one. Per *answer*, at
+# the two best rates, no difference is left. **In this toy refilling bought better updates and paid
+# for them in full.** Before you refill, look at the share of mixed groups, and at the mixed groups
+# thrown away. <!-- cited: 1.2e-3 -->
+#
+# (On a cluster the price is another: if a step waits for its longest answer anyway, further groups
+# may cost little time. And whoever keeps the groups that are *ready first* keeps short answers.)
+
+# %% [markdown]
+# ## Second change: how far may a rare token go?
 #
 # Groups also fall silent when the answers become alike. In the authors' first runs the policy's
 # **entropy**, how undecided it is about the next token, fell fast, and in some groups the answers
@@ -209,13 +232,14 @@ assert 5.9 < 8 * sum(plain) / 3 < 6.1
 # \epsilon_\text{high}&=0.28,\quad\epsilon_\text{low}=0.2&&\textbf{a choice: raise the upper edge only}
 # \end{aligned}$$
 #
-# The choice is called **clip-higher**, DAPO's second change. A good token ($A>0$) at 0.01 is
+# The choice is called **clip-higher**. A good token ($A>0$) at 0.01 is
 # clipped beyond 0.012 under the old edge, beyond 0.0128 under the new
 # one. <!-- cited: 0.012, 0.0128 --> The lower edge stays: a wider one, the authors say, would push
 # tokens to zero.
 #
 # A clip ends the *gradient*; the update that crosses the edge is still made in full. In the
-# explorer every update adds a fixed step to the token's logit until it is clipped.
+# explorer the token is in every batch, and every update adds a fixed step to its logit until it is
+# clipped.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -233,11 +257,12 @@ task("dapo.t2", rare_token_explorer(),
 # <!-- cited: 0.15, 0.85, 1.18, 0.83, 0.18, 0.01, 0.41, 0.5 -->
 # </details>
 #
-# **An edge of 1.2 acts only on tokens below 1/1.2 = 0.83.** And among these it is strict with rare
-# ones: it allows a logit 0.18 at 0.01, and 0.41 at 0.5. So it holds back the less likely ones, as
-# the authors argue; with 1.28 their entropy stayed higher (figure
-# 2). It is no cure: a token that was not drawn has no
-# term in $J$, and entropy also falls when prompts are solved.
+# **An edge of 1.2 acts only on tokens below 1/1.2 = 0.83** (1.28: below 0.78). Among these it lets
+# a rare one rise less: the logit by 0.18 at 0.01 and below, by 0.41 at 0.5. So it holds back the
+# less likely ones, as the authors argue, though by a factor of two at most between these. With 1.28
+# their entropy stayed higher (figure 2). It is no cure: a token that was not drawn has no term in
+# $J$, and entropy also falls when prompts are
+# solved. <!-- cited: 1.28, 0.78, 0.18, 0.01, 0.41, 0.5 -->
 
 # %% [markdown]
 # ## When can an edge act at all?
@@ -273,11 +298,13 @@ reveal("dapo.3", "in parts 2 to 16: the policy has moved by then",
            "only where a token occurs in two parts: it was pushed before":
            "The weights are shared: an update on one token moves others.",
            "in all 16: one old policy has sampled them all":
-           "In the first part the policy is still the one that sampled.",
+           "In the first part the policy is still the one that sampled, if "
+           "the trainer has scored the answers itself. An engine's numbers "
+           "differ a little (19).",
        })
 
 # %% [markdown]
-# ## A penalty of a hundredth
+# ## Third change: a penalty of a hundredth
 #
 # DAPO also warns of the length limit. A penalty is added to the reward of an answer with $T$
 # tokens. It starts at 16,384 tokens and falls to −1 at the limit, 20,480:
@@ -321,8 +348,8 @@ reveal("dapo.4", "about −1.7: as if it alone were wrong",
 # ## What else does DAPO change?
 #
 # The paper's table ([2503.14476](https://arxiv.org/abs/2503.14476)) adds one change after the other
-# to GRPO: Qwen2.5-32B, AIME 2024, mean of 32 answers. One run a row, so neighbouring rows are
-# within what a second seed might move, and the order counts.
+# to GRPO: Qwen2.5-32B, AIME 2024, mean of 32 answers. One run a row, so nobody can tell luck
+# from gain in a single row, and the order counts.
 #
 # | added | score | what it is |
 # |---|---|---|
@@ -345,8 +372,8 @@ reveal("dapo.4", "about −1.7: as if it alone were wrong",
 # | formula | $P(p)=1-p^G-(1-p)^G$ · a kept group costs $1/\bar P$ groups · band 0.8 to 1.28 |
 # | picture | a hill: groups are mixed in the middle, silent at both ends |
 # | number | p = 0.95 and G = 8: 34 % of the groups are mixed |
-# | measured | one toy with three groups in four mixed, rounds of eight, three seeds, equal answers: plain beat refilled, 0.90 to 0.85 |
-# | the edge acts | after updates since sampling, on tokens below $1/1.2$ |
+# | measured, one toy, three seeds | per answer plain was ahead early (three groups of four mixed), level late (four of ten); per update refilled was ahead late |
+# | the edge acts | after updates since sampling, on tokens below $1/1.28$, that is 0.78 |
 
 # %%
 score("dapo.1", "dapo.2", "dapo.3", "dapo.4")
@@ -482,10 +509,10 @@ check.silent_bug_dapo(my_test)
 #
 # <details><summary><b>Their curve reaches the score in half the steps. Convinced?</b></summary>
 #
-# Not before I see answers on the axis. A refilled step writes more. In our recorded run it was
-# behind per answer, in each of three seeds, at the best of four rates. Most of the extra answers
-# came from coarse rounds; finer ones cost less. If generation waits for the longest answer anyway,
-# wall-clock time may still favour it.
+# Not before I see answers on the axis. A refilled step writes more. In our recorded runs it was
+# ahead per update; per answer it was behind early and level late, when six groups of ten are
+# silent. It also stood a larger learning rate. If generation waits for the longest answer anyway,
+# wall-clock time may favour it.
 # </details>
 # <details><summary><b>Does clip-higher prevent entropy collapse?</b></summary>
 #

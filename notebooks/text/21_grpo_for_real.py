@@ -13,8 +13,7 @@
 # it does not, and take a gain apart.
 #
 # 31 minutes, then 11 in a second sitting · exercises 35 more · after 08 (GRPO), 10 (Dr. GRPO), 11
-# (DAPO) · does RL reach beyond the base model, Yue et al. 2025,
-# [arXiv 2504.13837](https://arxiv.org/abs/2504.13837); spurious rewards, Shao et al. 2025,
+# (DAPO) · spurious rewards, Shao et al. 2025,
 # [arXiv 2506.10947](https://arxiv.org/abs/2506.10947)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -33,7 +32,6 @@ from rlnb.classroom.explorers import gpu_budget, rollouts
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.live_or_replay import open_page
 from rlnb.classroom.pictures import grpo_for_real as pictures
-from rlnb.classroom.pictures.recorded_runs import evaluations
 from rlnb.training import (TASKS, Recipe, Sampling, data_folder,
     encode_prompts, evaluate, sample, token_logprobs, train)
 from rlnb.training.studies import by_card, own_answers
@@ -110,10 +108,20 @@ reveal("real.1", "about 0.26",
        })
 
 # %% [markdown]
-# Call $d$ the share of direct answers, and $a_\text{direct}$ and $a_\text{steps}$ the share of
-# right ones in each style. For the base, sampled, they are 0.6, 0.23 and 0.64. (It imitated
-# demonstrations: 60 % direct and right, the others with steps, of which one in ten was
-# wrong.) <!-- cited: 0.6, 0.23, 0.64 -->
+# The share of right answers is a mixture of the two styles:
+#
+# $$p=d\,a_\text{direct}+(1-d)\,a_\text{steps}\qquad\text{total probability}$$
+#
+# | the base, sampled | |
+# |---|---|
+# | $d$, the share of direct answers | 0.6 |
+# | $a_\text{direct}$, right among direct answers | 0.23 |
+# | $a_\text{steps}$, right among answers with steps | 0.64 (0.66 when the first digit is written for it) |
+#
+# It was made so. It imitated demonstrations, 60 % of them direct and always right. The others had
+# steps; of these one in ten was wrong, and half of the wrong ones were taken back with the word
+# `wait`. So it is no discovery that a better choice helps. How fast it is made, and what else
+# changes, is. <!-- cited: 0.6, 0.23, 0.64, 0.66 -->
 #
 # ## The loop, in two cells
 #
@@ -184,12 +192,13 @@ print("one_step and train(): the same reward, loss and gradient norm")
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("real.2", "After 10 of the 40 steps, which has gone furthest "
-        "towards the value it ends at?",
-        ["pass@1 on unseen problems",
-         "the share of direct answers",
-         "the entropy",
-         "the share of mixed groups"])
+predict("real.2", "After ten steps only 0.17 of the answers are direct, "
+        "and pass@1 is 0.70. Are written steps right more often by then, "
+        "too?",
+        ["no, about 0.64 as before: only the style has changed",
+         "a little: about 0.70, like all answers together",
+         "yes: about 0.79, half of the way",
+         "yes: about 0.92, as at the end"])
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 student, _ = page.load()
@@ -200,25 +209,21 @@ page.show_run(records)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-skill = shares(many, "base")
-reached = evaluations("chain_dr_grpo")[1].mean(0)[1]         # step 10
-d10 = evaluations("chain_dr_grpo", "direct")[1].mean(0)[1]
-chosen = d10 * skill["direct"] + (1 - d10) * skill["steps"]
-reveal("real.2", "the share of direct answers",
-       "It has gone three quarters of its way, entropy two thirds, pass@1 "
-       "a little over half, mixed groups nothing. What is this choice "
-       "worth? With its new share of direct answers and its old skill the "
-       f"base would have {chosen:.2f} after ten steps. Measured is "
-       f"{reached:.2f}. Counted first, choosing is "
-       f"{(chosen - p0) / (reached - p0):.0%} of the first gain.",
-       pictures.first_steps(),
+reveal("real.2", "yes: about 0.79, half of the way",
+       "Solve $0.70=0.17\\cdot0.23+0.83\\,a_\\text{steps}$, or count: it "
+       "is 0.79, from 0.62 in these answers, and ends at 0.93. So both "
+       "change from the first steps on. The choice is faster: after ten "
+       "steps it has gone three quarters of its way, the steps a little "
+       "over half.",
+       pictures.style_and_steps(),
        instead={
-           "pass@1 on unseen problems":
-           "It follows, a little later.",
-           "the entropy":
-           "It falls early too, but not first.",
-           "the share of mixed groups":
-           "Those only begin to vanish when answers are right.",
+           "no, about 0.64 as before: only the style has changed":
+           "Then pass@1 would be 0.17 · 0.23 + 0.83 · 0.64 = 0.57.",
+           "a little: about 0.70, like all answers together":
+           "All answers together contain the direct ones, which are "
+           "mostly wrong. So those with steps must be above 0.70.",
+           "yes: about 0.92, as at the end":
+           "Then pass@1 would be 0.17 · 0.23 + 0.83 · 0.92 = 0.80.",
        })
 
 # %% tags=["setup", "trajectory"] jupyter={"source_hidden": true}
@@ -256,11 +261,12 @@ assert records[0]["objective"] == repr(ZOO["dr_grpo"])
 # | entropy | `entropy` | here it falls with the choice of style; where pass@k falls with it, it is the disease (11, 17) |
 # | gap between sampler and trainer | `sampling/sampling_logp_difference` (only with vLLM) | does not grow from step 1 on |
 #
-# **So far:** the base could do the task and did not choose to. Training made the choice first.
+# **So far:** the base could do the task and did not choose to. Training changed the choice and the
+# steps together, the choice faster.
 #
 # ## Was it the reward?
 #
-# Put a coin in place of the verifier. The advantage then has mean 0, whatever the answer.
+# Put a fair coin in place of the verifier. The advantage then has mean 0, whatever the answer.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -276,9 +282,8 @@ coins = [reports(recorded, "coin")[f"coin {seed}"] for seed in range(3)]
 seed0 = reports(recorded)["seed 0"]
 reveal("real.4", "falls in all three",
        "A mean of 0 is not a step of 0. Each batch has its luck, and Adam "
-       "makes a step of it that is not small. In twenty steps the "
-       "weights moved by "
-       f"{sum(c['moved'] for c in coins) / 3:.1f} (norm of the change), "
+       "makes a step of it that is not small: after twenty steps the "
+       f"weights had moved by {sum(c['moved'] for c in coins) / 3:.1f}, "
        f"under the verifier by {seed0['moved']:.1f}. "
        "The written steps got worse. Forced, "
        f"they were right on {base['forced/steps']:.2f} of the problems "
@@ -289,24 +294,26 @@ reveal("real.4", "falls in all three",
            "stays where it is":
            "The expected one. The steps themselves are not 0.",
            "rises in some seeds, falls in others":
-           "Fair for a random walk. But most of what a good model can "
-           "become by chance is worse.",
+           "Fair for a random walk, and so the style moved: either way. "
+           "But the steps got worse in each seed.",
            "rises a little in all three":
-           "Sharpening what is likely: direct answers are likely.",
+           "What would pay for it? A coin pays all answers alike.",
        })
 
 # %% [markdown]
 # Run this control whenever you can. Some base models *gain* on benchmarks under random rewards
-# (Shao et al.); the authors name the clip's bias and a habit of the base that happened to help.
-# Here the clip never acts, and the share of direct answers went from 0.61 to 0.52, 0.73 and
-# 0.66, down once and up twice. Without this control a verifier gets the credit for what luck did.
+# (Shao et al.); the authors name the clip, which favours what the policy does often already, and a
+# habit of the base that happened to help. Here the clip never acts, and the share of direct answers
+# went from 0.61 to 0.52, 0.73 and 0.66, down once and up twice. Without this control a verifier
+# gets the credit for what luck did.
 # <!-- cited: 0.61, 0.52, 0.73, 0.66 -->
 #
 # ## Did it need RL?
 #
 # Everything right that GRPO rewarded was written by the model itself. So take the shortest way:
 # draw as many answers from the base as GRPO drew in forty steps, 5,120, keep the right ones, and
-# imitate them, with as many updates of 128 answers (*rejection-sampling fine-tuning*).
+# imitate them, with as many updates of 128 answers and the same learning rate
+# (*rejection-sampling fine-tuning*).
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -338,9 +345,12 @@ reveal("real.6", "about 0.65: a part of the way",
        "mostly ends wrong and is dropped, so forced steps are right on "
        f"{steps_now:.2f}, from {base['forced/steps']:.2f}. Draw and filter "
        f"again: {won[0][1]:.2f}, and once more: {won[0][2]:.2f}, with "
-       "three times the answers. So RL was not needed. It was faster: it "
-       "draws from the new model at every step, and pushes wrong answers "
-       "down as well.",
+       "three times the answers.\n\nGRPO does two things more: it draws "
+       "from the new model at every step, and it pushes wrong answers "
+       "down. Which of them made it faster? Leave the second out: draw "
+       "anew at every step, and push the right answers only. After 5,120 "
+       f"answers that ends at {sum(pictures.right_only()) / 3:.2f}.",
+       pictures.filtering(rounds),
        instead={
            "about 0.40: it knows these answers already":
            "It knows them, and writes others as well. Those are dropped.",
@@ -351,17 +361,14 @@ reveal("real.6", "about 0.65: a part of the way",
        })
 
 # %% [markdown]
-# **Filtering chooses among what was drawn, as RL does, but only once.**
+# **Filtering chooses among what was drawn, as RL does, but only once.** Drawing anew made the
+# difference here. The wrong answers did not: without them it went no worse.
 #
 # ## What the gain is made of
 #
-# A prime marks the trained model; $d$ and $a$ are as above, $a$ when the model chooses the style
-# freely (written steps: 0.64; when forced, 0.66): <!-- cited: 0.64, 0.66 -->
+# A prime marks the trained model; $d$ and $a$ are as above:
 #
-# $$\begin{aligned}
-# p(d,a)&=d\,a_\text{direct}+(1-d)\,a_\text{steps}&&\text{total probability}\\
-# p'-p&=\underbrace{p(d',a)-p(d,a)}_\text{style}+\underbrace{p(d',a')-p(d',a)}_\text{steps}&&\textbf{a choice: change the style first}
-# \end{aligned}$$
+# $$p'-p=\underbrace{p(d',a)-p(d,a)}_\text{style}+\underbrace{p(d',a')-p(d',a)}_\text{steps}\qquad\textbf{a choice: change the style first}$$
 #
 # Look at how much each change is worth, in both orders:
 
@@ -380,24 +387,23 @@ pictures.two_ways_up({"style first": (start, p(new["d"], old), end),
 
 # %% [markdown]
 # Depending on the order of counting, 47 or 79 % of seed 0's gain is choosing a style that was
-# there: it was **elicited**. The rest is cleaner steps: they were **sharpened**. Both were in the
-# base, which solved everything when its first symbol was written for it, greedy. To look for a new
+# there: it was **elicited**. The rest is cleaner steps: they were **sharpened**. To look for a new
 # skill, give both models many tries.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("real.5", "pass@32: is one of 32 sampled answers right? Base "
         "against trained, 250 unseen problems:",
-        ["trained far ahead, in all three seeds",
-         "trained slightly ahead, in all three seeds",
-         "trained slightly ahead or level",
-         "trained slightly behind or level"])
+        ["trained far ahead, as at one try",
+         "trained slightly ahead in all three seeds",
+         "level in all three seeds",
+         "level in two seeds, behind in one"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 strict = {name: part["clean"] for name, part in parts(many).items()}
 left = [250 - row.count(0) for row in strict.values()]
-reveal("real.5", "trained slightly behind or level",
+reveal("real.5", "level in two seeds, behind in one",
        "The base solves 250, the trained models 244, 249 and 249. Is that "
        f"luck? A blind guesser of ten digits has {1 - 0.9**32:.2f} at "
        "k = 32. So count only answers in which *every step* is right: the "
@@ -406,12 +412,12 @@ reveal("real.5", "trained slightly behind or level",
        "problems: on these the base wrote 36 clean answers of 192, seed 0 "
        "none.", pictures.many_answers(solved(many), strict),
        instead={
-           "trained far ahead, in all three seeds":
+           "trained far ahead, as at one try":
            "With 32 tries the base has caught up.",
-           "trained slightly ahead, in all three seeds":
-           "It has learnt to be right at once, and to vary less.",
-           "trained slightly ahead or level":
-           "Ahead in none. Varying less costs problems at 32 tries.",
+           "trained slightly ahead in all three seeds":
+           "Ahead in none: the base solves nearly all.",
+           "level in all three seeds":
+           "So it is in two. In the third six problems were lost.",
        })
 
 # %% [markdown]
@@ -445,8 +451,7 @@ page.expect(
 # %% [markdown]
 # **Greedy, with one symbol written for it, the base was at least as good as the trained model is.**
 # It solved all 250, so there was no room above it: this task *cannot* show a new skill. What RL did
-# was to make the best way the default. (The pass@1 here and in the first picture are other samples
-# of the same models.)
+# was to make the best way the default.
 #
 # ## Say it in 60 seconds
 
@@ -458,15 +463,41 @@ page.expect(
 # | before training | pass@k, greedy, best prompt, the style forced |
 # | beside the curve | three seeds, the base, a coin |
 # | picture | pass@k before and after, with the steps counted |
-# | numbers | base 0.39 ± 0.01, one symbol written and greedy: 1.00 · its own right answers imitated: 0.65, in three rounds 0.93 · 47 or 79 % elicited (seed 0) · solved in 32 with right steps: 249 before, 244 to 249 after |
+# | numbers | base 0.39 ± 0.01, one symbol written and greedy: 1.00 · its own right answers imitated: 0.65; drawn anew each step: 0.95 · 47 or 79 % elicited (seed 0) · solved in 32 with right steps: 249 before, 244 to 249 after |
 # | log | groups in three kinds, length, entropy, gap; never the loss |
 
 # %%
 score("real.1", "real.2", "real.4", "real.6", "real.5")
 
 # %% [markdown]
-# ## Second sitting: your card, and the answers
+# ## Second sitting: the answers, and your card
 #
+# ### Read the answers
+#
+# Ten groups of seed 0, token by token. The colour is the push of the update on the token's *own
+# logit*: $A/(N L_{\max})$ times $1-\pi$ (02), with $N$ = 128 answers in a step. A token the model
+# was sure of hardly feels it.
+
+# %% jupyter={"source_hidden": true}
+# a task
+task("real.t1", rollouts.rollouts_explorer(),
+     ("Step 30, prompt 2. In one wrong answer every step is calculated "
+      "right. Which, and what went wrong in it?",
+      rollouts.right_steps_wrong_end))
+
+# %% [markdown]
+# <details><summary>What the task shows</summary>
+#
+# Answer 4. It read `5+3` where the problem says `5+5`, and solved that one without a slip. Most of
+# seed 0's wrong answers after training are such copies gone wrong
+# ([statements](statements/21_grpo_for_real.ipynb)). No curve tells that.
+# </details>
+#
+# Now step 10, prompt 2, answer 2: a harmless `wait` is pushed down as hard as the slip. The update
+# does not know where the slip is. At the logits it hits whatever was *unlikely*. Repair comes from
+# the mean over many answers.
+
+# %% [markdown]
 # ### Does it fit your card?
 #
 # Trained in bfloat16 with AdamW, a parameter takes 16 bytes (19). On top comes the **cache** while
@@ -487,8 +518,7 @@ task("real.t2", gpu_budget.gpu_budget_explorer(),
 # activations: checkpointing, or one answer trained at a time. One cure alone does not make it fit,
 # because the fullest moment is the larger of the two. For 1.7B no such setting helps with AdamW: 16
 # bytes times 1.7 billion is more than 24 GB. There one takes an optimizer with smaller moments, or
-# freezes the weights and trains a small factor
-# beside them (LoRA), as the larger models in the table do.
+# freezes the weights and trains a small factor beside them (LoRA), as all rows of the table do.
 # <!-- cited: 1.7 -->
 # </details>
 #
@@ -527,31 +557,6 @@ print(by_card.table())
 #     learning_rate=1e-6)
 # ```
 # </details>
-
-# %% [markdown]
-# ### Read the answers
-#
-# Ten groups of seed 0, token by token. The colour is the push of the update on the token's *own
-# logit*: $A/(N L_{\max})$ times $1-\pi$ (02), with $N$ = 128 answers in a step. A token the model
-# was sure of hardly feels it.
-
-# %% jupyter={"source_hidden": true}
-# a task
-task("real.t1", rollouts.rollouts_explorer(),
-     ("Step 30, prompt 2. One wrong answer has only right steps. Which, "
-      "and what went wrong in it?", rollouts.right_steps_wrong_end))
-
-# %% [markdown]
-# <details><summary>What the task shows</summary>
-#
-# Answer 4. It read `5+3` where the problem says `5+5`, and solved that one without a slip. Most of
-# seed 0's wrong answers after training are such copies gone wrong
-# ([statements](statements/21_grpo_for_real.ipynb)). No curve tells that.
-# </details>
-#
-# Now step 10, prompt 2, answer 2: a harmless `wait` is pushed down as hard as the slip. The update
-# does not know where the slip is. At the logits it hits whatever was *unlikely*. Repair comes from
-# the mean over many answers.
 
 # %% [markdown]
 # ## Exercises
@@ -596,7 +601,7 @@ check.style_slope(my_style_slope)
 
 # %% [markdown]
 # **4 Find the silent bug** · 8 minutes. It grades the answers. Training runs, the loss is small,
-# two thirds of the groups are mixed, nothing is learned:
+# two thirds of the groups are mixed, and the model does not learn to calculate:
 
 # %%
 print(check.silent_bug_grpo_for_real.source)
@@ -635,17 +640,18 @@ check.silent_bug_grpo_for_real(my_test)
 # <details><summary><b>Why RL, and not fine-tuning on the model's own right answers?</b></summary>
 #
 # One round of that chooses once among what was drawn: the model becomes what it is when it is
-# right. In our run 0.65, where GRPO with as many answers and updates reached 0.93; three rounds
-# reached 0.93, with pass@8 at 1.00 (base 0.96, GRPO 0.98 to 1.00). RL redraws at every step and
-# pushes wrong answers down. Filtering is simpler, needs no ratio and no clip, and is a fair first
-# arm of any comparison.
+# right. In our run 0.65, where GRPO with as many answers and updates reached 0.93. Drawing anew at
+# every step made the difference: with the right answers only it reached 0.95, so pushing wrong
+# ones down was not needed here. Filtering is simpler, needs no ratio and no clip, and is a fair
+# first arm of any comparison.
 # </details>
 # <details><summary><b>Reward went from 0.4 to 0.9. What did the model learn?</b></summary>
 #
-# I cannot say yet. I want the base under its best prompt and decoder, pass@k of both at large k,
-# and a random-reward control. What a forced style already solves was elicited; what became likelier
-# within a style was sharpened; both can hold at once, as here. A new skill needs problems the base
-# fails at every affordable k. Here the forced style alone gave 0.66 sampled and 1.00 greedy.
+# I cannot say yet. I want the base under its best prompt and decoder (few-shot, cooled, best of
+# several prompts), pass@k of both at large k, and a random-reward control. What a forced style
+# already solves was elicited; what became likelier within a style was sharpened; both can hold at
+# once, as here. A new skill needs problems the base fails at every affordable k. Here the forced
+# style alone gave 0.66 sampled and 1.00 greedy.
 # </details>
 # <details><summary><b>pass@32 of the base is 1. Does that show it can do the task?</b></summary>
 #
@@ -657,8 +663,8 @@ check.silent_bug_grpo_for_real(my_test)
 #
 # By the share of mixed groups. Take prompts the base solves sometimes; G large enough that most
 # groups are mixed, 8 to 16; temperature 1, so that sampler and trainer mean one policy; a rate near
-# 1e-6 for all weights and about ten times that for LoRA. Halve it if groups turn all wrong. KL only
-# if the model must stay near the base.
+# 1e-6 for all weights of a large model (our small one took 3e-4), about ten times that for LoRA.
+# Halve it if groups turn all wrong. KL only if the model must stay near the base.
 # </details>
 # <details><summary><b>Why a random-reward control?</b></summary>
 #

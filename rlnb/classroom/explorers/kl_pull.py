@@ -24,7 +24,7 @@ CAPTION = (
     "distance · R){older}. On the bold ring the KL is what it is at the dot: a step into the ring "
     "lowers the KL, a step out of it raises it. Orange: a step against your penalty's gradient. "
     "Green: against the KL's. Both are steps on the logits, so green does not meet the ring at a "
-    "right angle. The arrows have one length, the bars tell the sizes."
+    "right angle. The arrows show the direction, the bars the sizes."
 )
 
 
@@ -159,11 +159,13 @@ def update(artists, data):
     # a push on the logits moves the probabilities by (diag pi - pi pi') push
     pi = data["policy"]
     for name in ("home", "push"):
-        move = pi * (data[name] - pi @ data[name]) @ CORNERS
+        change = pi * (data[name] - pi @ data[name])
+        move = change @ CORNERS
         size = float(np.linalg.norm(move))
         shown = size > 1e-9
         if shown:
-            move = move / size * 0.2
+            edge = (-pi / np.where(change < 0, change, -1e-12)).min()  # where a chance is 0
+            move = move * min(0.2 / size, 0.95 * edge)
             end = here + move
             artists[name].set_data([here[0], end[0]], [here[1], end[1]])
             artists[f"{name} tip"].set_data([end[0]], [end[1]])

@@ -14,8 +14,9 @@ from rlnb.objective import ZOO, token_mean
 from rlnb.toys import running_group
 
 CAPTION = (
-    "Left the push on each token, times 4; hatched: no push. Right the loss, and the length of all "
-    "sixteen pushes together. Each token had probability 1/2 when it was written."
+    "Left the push on each token, times 4; hatched: no push. A step adds a quarter of that number "
+    "to the token's log-probability, which began at log 1/2. Right the loss, and the length of all "
+    "sixteen pushes together."
 )
 SIZE = (900, 290)
 MOST = 8  # steps

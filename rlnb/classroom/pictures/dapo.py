@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,13 +19,24 @@ from rlnb.classroom.figures import (
     static_figure,
 )
 from rlnb.classroom.pictures.recorded_runs import curve, evaluations, running_mean, seeds
+from rlnb.shipped import data_folder
 
-__all__ = ["RATES", "at_answers", "hill", "overlong_trap", "refill_race", "silent_run"]
+__all__ = [
+    "RATES",
+    "at_answers",
+    "hill",
+    "late_at",
+    "late_race",
+    "overlong_trap",
+    "refill_race",
+    "silent_run",
+]
 
 TEXT = 10.5  # points: the size of the page's own text
 RUN, GROUP = "chain_dr_grpo", 8
 SEED_LINES = ("-", "--", ":")
-RATES = (0.5, 1, 2, 4)
+RATES = (0.5, 1, 2, 4)  # times 3e-4
+LATE_RATE = 3e-4
 ARMS = {
     "plain": ("chain_plain_lr_half", "chain_stale_0", "chain_plain_lr_2x", "chain_plain_lr_4x"),
     "refilled": (
@@ -153,6 +165,69 @@ def refill_race(budgets: Sequence[int] = (2560,)) -> Picture:
         size=(900, 300),
         alt=f"Share solved at equal numbers of answers, three seeds. {said}.",
         caption="Points: every seed. Lines: their mean. Both are best at 3e-4.",
+    )
+
+
+def late_at(arm: str, by: str, where: float) -> np.ndarray:
+    """(rates, seeds): pass@1 of the late runs of `arm` at `where` updates, or answers.
+
+    by: "updates", "rounds" or "single", as `rlnb.training.studies.late_refill` counts them.
+    """
+    found = json.loads((data_folder() / "runs" / "chain_late_refill.json").read_text("utf-8"))
+    return np.array(
+        [
+            [
+                np.interp(where, [row[by] for row in rows], [row["pass@1"] for row in rows])
+                for seed in range(3)
+                for rows in [found[f"{arm}, {LATE_RATE * rate:g}, seed {seed}"]]
+            ]
+            for rate in RATES
+        ]
+    )
+
+
+def late_race(updates: int = 36, answers: int = 5120) -> Picture:
+    """The late runs at equal updates and at equal answers, against the learning rate."""
+    panels = (
+        (f"after {updates} updates", "updates", updates),
+        (f"after {answers:,} answers", "rounds", answers),
+    )
+    table = {(by, arm): 1 - late_at(arm, by, where) for _, by, where in panels for arm in ARMS}
+
+    def build(figure, _):
+        for k, (title, by, _where) in enumerate(panels):
+            axes = figure.add_axes((0.085 + 0.41 * k, 0.19, 0.345, 0.69))
+            for j, name in enumerate(ARMS):
+                color, line, marker = ARM_LOOK[name]
+                x, values = np.arange(len(RATES)) + 0.04 * (2 * j - 1), table[by, name]
+                axes.plot(x, values.mean(1), color=color, ls=line, lw=2.4, label=name)
+                axes.plot(x, values, marker, color=color, ms=6, mec="white", mew=0.8)
+            axes.set(yscale="log", ylim=(0.02, 1.1), xlim=(-0.3, len(RATES) - 0.7))
+            axes.set_xticks(range(len(RATES)), [f"{3 * rate:g}" for rate in RATES])
+            axes.set_yticks((0.03, 0.1, 0.3, 1), ("0.03", "0.1", "0.3", "1"))
+            axes.minorticks_off()
+            axes.tick_params(labelsize=TEXT)
+            axes.set_xlabel("learning rate, in 1e-4", fontsize=TEXT)
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+            if k == 0:
+                axes.set_ylabel("share of answers that are wrong", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
+
+    said = "; ".join(
+        f"{title}, {arm}: "
+        + ", ".join(
+            f"rate {LATE_RATE * rate:g} {values.min():.2f} to {values.max():.2f}"
+            for rate, values in zip(RATES, table[by, arm], strict=True)
+        )
+        for title, by, _ in panels
+        for arm in ARMS
+    )
+    return static_figure(
+        build,
+        size=(900, 290),
+        alt=f"Late in training, share of wrong answers, three seeds. {said}.",
+        caption="Lower is better; the scale is a log. At the start 0.07 to 0.08 are wrong. Points: "
+        "every seed, 250 problems. Lines: their mean.",
     )
 
 

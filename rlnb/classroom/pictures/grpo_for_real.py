@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -22,16 +23,19 @@ from rlnb.classroom.figures import (
     static_figure,
 )
 from rlnb.classroom.pictures.recorded_runs import curve, evaluations, seeds
+from rlnb.shipped import data_folder
 from rlnb.training.studies.many_answers import ANSWERS, pass_at
 
 __all__ = [
     "FIVE",
     "coin",
-    "first_steps",
+    "filtering",
     "five_logs",
     "loss_and_reward",
     "many_answers",
+    "right_only",
     "six_answers",
+    "style_and_steps",
     "styles",
     "two_ways_up",
 ]
@@ -130,38 +134,84 @@ def _three(axes, x, table, color=BLACK, line="-", marker=""):
     axes.plot(x, np.mean(table, 0), color=color, ls=line, lw=2.6, marker=marker, ms=5)
 
 
-def first_steps() -> Picture:
-    """Four things that move during the run, three seeds each."""
-    steps, right = evaluations(RUN)
-    _, direct = evaluations(RUN, "direct")
-    _, entropy = evaluations(RUN, "entropy")
-    mixed = _seed_curves(RUN, "groups/mixed")
-    smooth = np.stack([_running(row) for row in mixed])
+def style_and_steps() -> Picture:
+    """Choice of style and skill within it during the run, three seeds each."""
+    runs = _style_rows("dr_grpo")
+    at = [row["step"] for row in runs[0]]
     panels = (
-        ("direct answers", steps, direct, (0, 0.7)),
-        ("entropy, nats a token", steps, entropy, (0, 0.25)),
-        ("right, unseen problems", steps, right, (0, 1)),
-        ("mixed groups", range(1, 41), smooth, (0, 1)),
+        ("d, direct answers", "direct", (0, 0.7)),
+        ("right, given steps", "right/steps", (0, 1)),
+        ("right, all answers: pass@1", "pass@1", (0, 1)),
     )
+    table = {key: np.array([[row[key] for row in rows] for rows in runs]) for _, key, _ in panels}
 
     def build(figure, _):
-        for k, (title, x, table, limits) in enumerate(panels):
-            axes = _axes(figure, (0.05 + 0.245 * k, 0.2, 0.19, 0.66), title=title, ylim=limits,
-                         xlim=(0, 40), xticks=(0, 10, 20, 40), xlabel="step")  # fmt: skip
-            _three(axes, x, table)
+        for k, (title, key, limits) in enumerate(panels):
+            axes = _axes(figure, (0.05 + 0.335 * k, 0.2, 0.26, 0.66), title=title, ylim=limits,
+                         xlim=(0, 40), xticks=(0, 10, 20, 30, 40), xlabel="step")  # fmt: skip
+            _three(axes, at, table[key])
             axes.axvline(10, color=GREY, lw=1, ls=":")
 
-    def three(values):
-        return ", ".join(f"{v:.2f}" for v in values)
-
-    at = (0, 1, 4)
+    ten, last = at.index(10), len(at) - 1
+    said = "; ".join(
+        f"{title} {', '.join(f'{table[key].mean(0)[i]:.2f}' for i in (0, ten, last))}"
+        for title, key, _ in panels
+    )
     return static_figure(
         build, size=(900, 250),
-        alt="Means of three seeds at steps 0, 10, 40: direct answers "
-        f"{three(direct.mean(0)[list(at)])}; entropy {three(entropy.mean(0)[list(at)])}; right "
-        f"{three(right.mean(0)[list(at)])}. Mixed groups, running mean, at steps 5, 10, 40: "
-        f"{three(smooth.mean(0)[[4, 9, 39]])}.",
-        caption="The three recorded runs (thin) and their mean. Dotted: step 10.",
+        alt=f"Means of three seeds at steps 0, 10 and 40: {said}.",
+        caption="The three runs (thin) and their mean, on 250 unseen problems. Dotted: step 10.",
+    )  # fmt: skip
+
+
+def _style_rows(arm: str) -> list[list[dict[str, float]]]:
+    """For each seed the rows of `rlnb.training.studies.style_curves`."""
+    found = json.loads((data_folder() / "runs" / "chain_style_curves.json").read_text("utf-8"))
+    return [rows for name, rows in found.items() if name.startswith(f"{arm} ")]
+
+
+def right_only() -> list[float]:
+    """pass@1 of each seed after forty steps on the right answers alone."""
+    return [rows[-1]["pass@1"] for rows in _style_rows("reinforce")]
+
+
+def filtering(rounds: Sequence[Sequence[Mapping[str, float]]]) -> Picture:
+    """pass@1 against answers drawn: filtering in rounds, GRPO, and fresh right answers alone."""
+    size = 128
+    curves = {
+        name: np.array([[row["pass@1"] for row in rows] for rows in _style_rows(arm)])
+        for name, arm in (("GRPO", "dr_grpo"), ("right answers only", "reinforce"))
+    }
+    at = size * np.array([row["step"] for row in _style_rows("dr_grpo")[0]])
+    imitated = np.array([[round["pass@1"] for round in one] for one in rounds])
+    drawn = 40 * size * np.arange(imitated.shape[1] + 1)
+    start = float(curves["GRPO"][0, 0])
+    imitated = np.concatenate([np.full((len(imitated), 1), start), imitated], 1)
+
+    def build(figure, _):
+        axes = _axes(figure, (0.075, 0.2, 0.6, 0.76), xlim=(-200, 15700), ylim=(0.3, 1),
+                     xlabel="answers drawn", ylabel="right, unseen problems")  # fmt: skip
+        axes.set_xticks(drawn, [f"{n:,}" for n in drawn])
+        _three(axes, at, curves["GRPO"], BLACK)
+        _three(axes, at, curves["right answers only"], BLUE, "--")
+        _three(axes, drawn, imitated, ORANGE, ":", "s")
+        for y, color, text in (
+            (0.87, BLUE, "drawn anew each step,\nright answers only"),
+            (0.67, BLACK, "drawn anew each step,\nright and wrong: GRPO"),
+            (0.43, "#A66F00", "drawn, filtered, imitated,\nin rounds of 5,120"),
+        ):
+            figure.text(0.7, y, text, fontsize=11.5, color=color, weight="bold")
+
+    def three(values):
+        return ", ".join(f"{x:.2f}" for x in values)
+
+    return static_figure(
+        build, size=(900, 270),
+        alt=f"pass@1, three seeds. After 5,120 answers GRPO {three(curves['GRPO'][:, -1])}, right "
+        f"answers only {three(curves['right answers only'][:, -1])}; filtering after one, two and "
+        f"three rounds {'; '.join(three(column) for column in imitated.T[1:])}.",
+        caption="Thin: every seed. An update takes 128 answers drawn at one time, or the right "
+        "ones of them; forty updates in 5,120 answers, in all three.",
     )  # fmt: skip
 
 
