@@ -12,7 +12,7 @@
 # **After this page** you can say when training on a flawed reward helps and when it turns into
 # harm, measure how hard you push in nats, and name what a KL penalty does about it and what not.
 #
-# 35 minutes, then 13 in a second sitting · exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et
+# 37 minutes, then 10 in a second sitting · exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et
 # al. 2023, [arXiv 2210.10760](https://arxiv.org/abs/2210.10760); heavy tails: Kwa et al. 2024,
 # [arXiv 2407.14503](https://arxiv.org/abs/2407.14503); best of N: Beirami et al. 2024,
 # [arXiv 2401.01879](https://arxiv.org/abs/2401.01879)
@@ -29,7 +29,7 @@ import torch
 from rlnb import check
 from rlnb.classroom.explorers import capped_reward, rare_glitch
 from rlnb.classroom.lesson import predict, reveal, score, task
-from rlnb.classroom.pictures import pipeline, rewards as pictures
+from rlnb.classroom.pictures import rewards as pictures
 from rlnb.toys.proxy import (answer_pool, best_of_n_kl, fit_gao,
                              kl_to_uniform)
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
@@ -45,10 +45,9 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 pictures.paid_and_true()
 
 # %% [markdown]
-# The pay rises. (At this learning rate even the right pay, on the right, teaches little.) Before
-# training 47 of 100 held-out problems were solved, and after it none. For
-# each prompt one list is right, but 91,962,520 lists are in order, and the grader cannot tell them
-# apart.
+# The pay rises. (At this learning rate even the right pay, on the right, teaches little.) Of 100
+# held-out problems 47 were solved before, and none after. One list is right, but 91,962,520 are in
+# order, and the grader cannot tell them apart.
 #
 # Did the pay teach the model to forget the given numbers? The test is a *coin*: it pays four of
 # five answers, whatever they say.
@@ -67,9 +66,10 @@ predict("rewards.1", "Same model, same 40 steps, but paid by the coin. How "
 reveal("rewards.1", "none: it forgets all the same",
        "In all three seeds, and sooner than under the grader. In a group "
        "some answers are paid and some are not, so there are advantages, "
-       "and every step moves the weights. Only a pay that notices the loss "
-       "pulls it back. In small steps (right) the right list is learned, "
-       "and the other two still lose.",
+       "and every step moves the weights. Only pay for the right list "
+       "works against the forgetting. In steps of a tenth (right) the "
+       "model paid for the right list improves; the other two still "
+       "forget.",
        pictures.three_pays(),
        instead={
            "about 60: it was unlearning that hurt":
@@ -83,28 +83,22 @@ reveal("rewards.1", "none: it forgets all the same",
 # %% [markdown]
 # What you want is called **gold**. What you can compute and pay is a **proxy**. A proxy fails in
 # two ways. It can leave gold *unprotected*, as here: gold drifts away, and the pay does not notice.
-# (A KL penalty could help, as it charges for every change; not run here.) Or its error is
-# *exploited*: what is wrong is paid better, and training goes there. The rest of the page is about
-# the second. Larger models show it: a 4B model was paid when its code passed a function
-# `run_tests`, and in every run it learned to write that function anew
+# Or its error is *exploited*: what is wrong is paid better, and training goes there. The rest of
+# the page is about the second. A 4B model was paid when its code passed a function `run_tests`, and
+# in every run it learned to write that function anew
 # ([a public study](https://www.alignmentforum.org/posts/R5MdWGKsuvdPwGFBG/steering-rl-training-benchmarking-interventions-against)).
 
-# %% jupyter={"source_hidden": true}
-# the picture
-pipeline.pipeline("rewards", caption=(
-    "This page changes one box. The boxes behind it see only a number."))
-
 # %% [markdown]
-# **The reward can rise while the thing that you wanted disappears.**
+# **The reward can rise while what you wanted is lost, even where it is not the reward that loses
+# it.**
 #
 # ## Which grader would you buy?
 #
-# The sorter's check was plainly bad. Reward models and judges are right most of the time. How right
-# is right enough?
+# The sorter's check was plainly bad. Reward models are right most of the time. How right is right
+# enough?
 #
 # The toy of this page has 128 prompts with 4,096 possible answers each, all equally likely at the
-# start. Gold is normal with std 1. Two graders see gold plus an error, so a score is read on gold's
-# scale: 1 is one std of gold.
+# start. Gold is normal with std 1. Two graders see gold plus an error.
 #
 # * **A** is careless: its error has std 1 on every answer.
 # * **B** is sharp: its error has std 0.2. But on two answers of a hundred B *glitches*, and there
@@ -135,8 +129,8 @@ def on_pairs(scores):
 print(f"right on pairs: A {on_pairs(A):.3f}, B {on_pairs(B):.3f}")
 
 # %% [markdown]
-# On pairs B is far ahead. Now use both graders. The simplest push is **best of N**: draw $N$
-# answers and keep the one with the highest score.
+# On pairs B is far ahead. Now use both. The simplest push is **best of N**: draw $N$ answers and
+# keep the one with the highest score.
 #
 # Sort the $K$ answers by score, the lowest first. All $N$ draws lie among the first $k$ with chance
 # $(k/K)^N$. The same for $k-1$, subtracted, leaves the chance that answer $k$ is the best:
@@ -224,10 +218,9 @@ for k in (4, 8):
     print(f"best of {draws[k]}: {100 * caught:.0f} of 100 winners glitch")
 
 # %% [markdown]
-# Up to about 3 the score means what it says. A score of 8 means nothing: a gold of 8 would be eight
-# stds out, and an error of 8 is an ordinary glitch. The more answers compete, the more winners come
-# from up there: few at $N=16$, most at $N=256$. **Beyond some score, a higher score
-# means a larger error.**
+# Up to about 3 the score means what it says. A score of 8 means nothing: a gold of 8 is eight stds
+# out, an error of 8 an ordinary glitch. The more answers compete, the more winners come from up
+# there. **Beyond some score, a higher score means a larger error.**
 #
 # Errors like B's are called **heavy-tailed**: large ones are rare, but far more frequent than a
 # normal distribution allows.
@@ -272,8 +265,7 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # \Pr(u_{\text{best}}\le x)&=x^N&&\text{all }N\text{ draws must be below, independently}\\
 # \frac{\pi_{\text{best}}}{\pi}&=N\,u^{N-1}&&\text{differentiate both lines, divide}\\
 # \mathrm{KL}&=\mathbb E_{\text{best}}\big[\log N+(N-1)\log u\big]&&\text{mean of the log-ratio, over best's own answers}\\
-# &=\log N+(N-1)\cdot\Big(-\frac1N\Big)&&\textstyle\int_0^1 N u^{N-1}\log u\,du=-\frac1N\text{, by parts}\\
-# \mathrm{KL}&=\log N-\frac{N-1}{N}
+# &=\log N-\frac{N-1}{N}&&\textstyle\int_0^1 N u^{N-1}\log u\,du=-\frac1N\text{, by parts}
 # \end{aligned}$$
 #
 # If answers tie or are not rare, the formula is an upper bound. And no N brings the KL above
@@ -288,13 +280,13 @@ for N in (32, 64, 256, 1024, 10**6):
           f"toy {exact:5.2f} nats")
 
 # %% [markdown]
-# **Each doubling of $N$ adds at most $\log 2$ nats, so KL grows like $\log N$.** That is little,
-# but it is not harmless: the best of 256 that ruined gold is 4.5 nats from the start.
+# **Each doubling of $N$ adds at most $\log 2$ nats, so KL grows like $\log N$.** Little, but not
+# harmless: the best of 256 that ruined gold is 4.5 nats from the start.
 #
 # ## Does a KL penalty protect you?
 #
-# Does the KL penalty of RL keep gold from falling? On raw scores RL's exact optimum is
-# $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1), with the score as $R$:
+# Let RL be paid the raw score. Its exact optimum
+# is $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1), $R$ the score:
 
 # %%
 def leashed(beta, scores):
@@ -308,10 +300,10 @@ def leashed(beta, scores):
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("rewards.5", "The RL optimum with 2.5 nats under B: its gold?",
-        ["above 1.57: it is the best one can do with 2.5 nats",
-         "about 1.57: equal nats, equal gold",
+        ["about 0.25: it spends them on glitches",
          "about 1.0: it finds somewhat more glitches",
-         "about 0.25: the glitches eat the nats"])
+         "about 1.57: equal nats buy equal gold",
+         "above 1.57: it is the best use of 2.5 nats"])
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # folded: KL and gold of best of N and of the RL optimum, under A and B
@@ -331,72 +323,144 @@ for name, s in (("A", A), ("B", B)):
     rank = s.argsort(1).argsort(1) / K
     paths[name]["RL, paid the rank"] = path(
         [leashed(b, rank) for b in (1, 0.3, 0.1, 0.05, 0.03, 0.01)])
-kl, worth = paths["B"]["RL"]
-spent = leashed(3.4, B)
-on_them = mean(spent, glitches.double())
-honest = mean(spent, gold * ~glitches) / (1 - on_them)
+worth = paths["B"]["RL"][1]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("rewards.5",
-       "about 0.25: the glitches eat the nats",
-       f"{worth[3]:.2f}, and no β brings more. 2.5 nats mean β = 3.4. "
-       "A prompt's highest scores, up to 25, are glitches, and each weighs "
-       f"e^(R/β). In the mean over prompts {100 * on_them:.0f} % of the "
-       "probability moves to them, and that is what the nats are "
-       f"spent on. The other answers hardly move: gold {honest:.2f}. "
+       "about 0.25: it spends them on glitches",
+       f"{worth[3]:.2f}, and no β brings more. A prompt's highest scores, "
+       "up to 25, are glitches, and e^(R/β) goes by how high a score is. "
+       "Best of N only asks which one is first. "
        "**Equal nats are not equal harm.**",
        pictures.one_ruler(paths),
        instead={
-           "above 1.57: it is the best one can do with 2.5 nats":
-           "It is the best in score.",
-           "about 1.57: equal nats, equal gold":
-           "Equal nats say how far a policy goes, not where to.",
            "about 1.0: it finds somewhat more glitches":
            "Look at how it weighs what it finds: e^(R/β).",
+           "about 1.57: equal nats buy equal gold":
+           "Equal nats say how far a policy goes, not where to.",
+           "above 1.57: it is the best use of 2.5 nats":
+           "It is the best in score.",
        })
 
 # %% [markdown]
-# Why do the answers without a glitch gain so little? Under B, 2.5 nats means $\beta=3.4$. Weighting
-# a normal of std 1 by $e^{g/\beta}$ moves its mean to $1/\beta$, and $1/3.4$ is 0.29.
+# Why so little? The error $e$ of either grader is independent of gold, so the weight splits:
+# $e^{(g+e)/\beta}=e^{g/\beta}\,e^{e/\beta}$. The first factor moves the mean of gold from 0 to
+# $1/\beta$. The second moves the error alone. So at equal $\beta$ both graders have about the same
+# gold, and differ in the nats that they burn for it:
+
+# %% jupyter={"source_hidden": true}
+# folded: what a β costs, and which β 2.5 nats pay for
+cost, got = zip(*(path([leashed(5, s)]) for s in (A, B)))
+print(f"β = 5: gold {got[0][0]:.2f} for {cost[0][0]:.2f} nats under A, "
+      f"{got[1][0]:.2f} for {cost[1][0]:.2f} under B")
+cost, got = path([leashed(0.63, A), leashed(3.4, B)])
+print(f"{cost[0]:.1f} nats under A: β = 0.63, gold {got[0]:.2f}")
+print(f"{cost[1]:.1f} nats under B: β = 3.4,  gold {got[1]:.2f}")
+cost, got = path([leashed(1, B)])
+print(f"{cost[0]:.1f} nats under B: β = 1,    gold {got[0]:.2f}")
+
+# %% [markdown]
+# Large errors are dear: under B the nats are gone before $\beta$ is small. Why does gold even fall
+# (last line), where $1/\beta$ is 1? The list ends: nearly all probability is on the one answer with
+# the highest score, a glitch with ordinary gold.
 #
-# Why is best of $N$ safer? It asks who comes first, and not by how much. Pay RL the rank $u$ of an
-# answer, the share that scores lower, and RL comes close to the curve of best of $N$ (triangles).
+# And best of $N$? Pay RL the rank $u$ of an answer, which forgets how large an error is, and it
+# comes close to the curve of best of $N$ (triangles).
 #
-# **β chooses where on the curve of your pay you stop. It does not lift that curve.** In this toy
-# that is so by construction, as β is all that moves. Gao et al. measured it on trained reward
-# models: runs with and without a penalty lay on one curve.
+# **β chooses where on the curve of your pay you stop. It does not lift that curve.** Here by
+# construction; Gao et al. measured it: runs with and without a penalty lay on one curve.
 #
-# Are real reward models heavy-tailed? Those that Kwa et al. measured looked light-tailed, and yet
-# gold turns in Gao's runs. A trained reward model has a second way to fail: its error was small on
-# answers like those it learned from, and training leaves them. Then what counts is the error where
-# the policy goes, not the error at the start.
+# Real reward models? Those that Kwa et al. measured looked light-tailed, and yet gold turns in
+# Gao's runs. There it is *not* this page's mechanism. A likely one: the error was small on answers
+# like those that the model learned from, and training leaves them.
 #
-# <details><summary>One level deeper: best of N is RL, too; and GRPO's z-score</summary>
+# <details><summary>One level deeper: best of N is RL, too</summary>
 #
 # Look at the third line of the derivation: $N u^{N-1}=N e^{(N-1)\log u}$. That is
 # $\pi_{\text{ref}}\,e^{R/\beta}$ with the pay $\log u$ and $\beta=1/(N-1)$. Best of $N$ is RL that
 # is paid by rank.
-#
-# GRPO's z-score bounds the pay: in a group of eight a glitch of 30 gets at most √7, about 2.6, and
-# $e^{R/\beta}$ is bounded with it. So the 0.26 belongs to raw scores. Paid the mean z-score that an
-# answer has among seven others of the starting policy, RL under B reaches gold 0.9 at 2.5 nats, and
-# turns at 1.3 nats: between score and rank ([statements](statements/16_rewards.ipynb)). Dr. GRPO
-# does not divide by the std, and there the glitch gets 26. <!-- cited: 2.6, 26, 0.9, 1.3 -->
 # </details>
 #
-# What does lift it? Another pay: the rank, a cap (second sitting), a better grader.
+# ## You run GRPO. Which curve is yours?
+#
+# GRPO pays the z-score in a group of eight: at most √7, about 2.6, however high a glitch scores.
+# Often the grader only says pass or fail. Let B pass all scores above 2: then 26 in 100 passes are
+# glitches. <!-- cited: 2.6, 26 -->
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("rewards.8", "GRPO, paid 1 for a pass and 0 for a fail, and β goes "
+        "to 0: you push as hard as you can. What does gold do?",
+        ["it rises, then falls: the false passes spread",
+         "it rises and stays: the false passes keep their share",
+         "it rises, then falls to 0: one glitch takes all",
+         "it hardly rises: the false passes eat the nats"])
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# folded: what GRPO pays an answer, and the RL optimum for that pay
+def group_pay(rewards):
+    """Mean z-score of each answer, beside 7 of the starting policy's."""
+    seats = torch.Generator().manual_seed(3)
+    pay = torch.zeros(P, K)
+    for _ in range(48):
+        others = rewards.gather(
+            1, torch.randint(K, (P, 7), generator=seats))
+        mid = (others.sum(1, keepdim=True) + rewards) / 8
+        square = (others**2).sum(1, keepdim=True) + rewards**2
+        std = (square / 8 - mid**2).clamp_min(0).sqrt()
+        pay += (rewards - mid) / (std + 1e-4) / 48
+    return pay
+
+passed = (B > 2).double()
+grpo = {name: path([leashed(b, group_pay(pay)) for b in
+                    (4, 2, 1.5, 1, 0.7, 0.5, 0.4, 0.3, 0.2, 0.1)])
+        for name, pay in (("z-score, pass or fail", passed),
+                          ("z-score of the score", B))}
+grpo["the raw score"] = paths["B"]["RL"]
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+ends, turns = grpo["z-score, pass or fail"], grpo["z-score of the score"]
+top = turns[1].index(max(turns[1]))
+share = (passed * glitches).sum() / passed.sum()
+reveal("rewards.8",
+       "it rises and stays: the false passes keep their share",
+       "Every pass is paid alike, so no β moves probability from a true "
+       f"pass to a false one: {100 * share:.0f} in 100 are false at the "
+       "start, and at the end. Gold climbs to the mean of what passes, "
+       f"{ends[1][-1]:.2f}. If the z-score is taken of the *score*, gold "
+       f"turns: {turns[1][top]:.1f} at {turns[0][top]:.1f} nats is its "
+       "highest. A glitch's pay is bounded now, but still above an "
+       "honest answer's.",
+       pictures.at_equal_nats(
+           grpo, "z-scores beside seven answers of the starting policy. "
+           "The blue line ends where all probability is on passes."),
+       instead={
+           "it rises, then falls: the false passes spread":
+           "At whose cost? A true pass is paid as much.",
+           "it rises, then falls to 0: one glitch takes all":
+           "So it is on raw scores. Here it is one pass among many.",
+           "it hardly rises: the false passes eat the nats":
+           "A false pass is paid 1, and not 25.",
+       })
+
+# %% [markdown]
+# **Pay that cannot tell two answers apart cannot prefer the worse one.** So with pass or fail your
+# curve does not turn, as long as a false pass is no easier to learn than a true one. One trick for
+# all prompts, as with `run_tests`, breaks that. Graded scores gave the dashed curve here: better at
+# first, and it turns. Dr. GRPO does not divide by the std; its pay is the raw score, shifted and
+# scaled: the dotted curve.
 #
 # **Judge a grader by its gold at the nats you will spend, and not by pairs.** In a real run, plot
-# gold at every checkpoint beside score and KL: held-out tests, or a grader that is never trained
-# on. And read the answers with the *highest* scores: in a random sample two glitches in 100 look
-# like nothing.
+# gold (held-out tests, a grader never trained on) at every checkpoint beside score and KL. And read
+# the answers with the *highest* scores: in a random sample two glitches in 100 look like nothing.
 
 # %% jupyter={"source_hidden": true}
 # your guesses so far
 toy = answer_pool()
 assert all(torch.equal(x, y) for x, y in zip(toy, (gold, A, B)))
-score("rewards.1", "rewards.2", "rewards.5")
+score("rewards.1", "rewards.2", "rewards.5", "rewards.8")
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -406,117 +470,78 @@ score("rewards.1", "rewards.2", "rewards.5")
 # |---|---|
 # | sentence | you train on a proxy; gold follows it until the new winners have less gold than those they replace, then it turns, and nothing in the loss shows it |
 # | formula | one normal error: $\mathbb E[g\mid r]=r/(1+s^2)$, never turns · best of N: $\mathrm{KL}\le\log N-(N-1)/N$, equal while each answer is rare · RL: $\pi_{\text{ref}}e^{R/\beta}$ |
-# | picture | gold against KL rises, turns and falls; the score only rises |
 # | numbers | B, right on 92 % of pairs: gold 1.57 at N = 32, 0.50 at 256; A, right on 75 %: 1.98 at 256. At 2.5 nats under B: best of N 1.57, RL 0.26 |
-# | the KL penalty | β chooses where on the curve of your pay you stop; it does not lift it |
+# | the KL penalty | β chooses where on the curve of your pay you stop; it does not lift it. Raw scores, independent errors: gold is about 1/β; large errors burn more nats for it |
+# | GRPO | pass or fail: gold climbs to what passes, if false passes are no easier to learn; graded scores: it turns |
 # | what lifts it | another pay: the rank instead of the score; a cap where glitches are outnumbered |
 # | which grader | the one with the most gold at the nats you will spend |
 
 # %% [markdown]
-# ## Second sitting: can you buy safety, or see the turn coming?
+# ## Second sitting: what can a few gold labels buy?
 #
-# ### What lifts the curve?
+# You own B. Gold exists, but each label costs. Two uses: to change the pay, and to stop in time.
 #
-# Change what is paid. The simplest change is a *cap*: a score beyond ± the cap is cut to it, so all
-# answers up there earn the same. Where would you put it?
+# ### A cap
+#
+# Change what is paid: a score beyond the cap, above or below, is cut to it. All answers up there
+# earn the same.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("rewards.t2", capped_reward.capped_reward_explorer(),
      ("Best of N reached gold 1.57 under B. Reach 1.65 with a cap. Say "
-      "first where the cap belongs: as high as gold goes, near 3.5, or "
-      "lower?", capped_reward.capped_well))
+      "first, with a reason: does the cap belong as high as gold goes, "
+      "near 3.5, or lower? And once it is right, can a small β still do "
+      "harm?", capped_reward.capped_well))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# Lower: a cap of 2 and β of 0.2 or less. All answers above the cap tie, so ask who is up there.
-# Above 2, 26 in 100 are glitches, and their mean gold is 1.7. Above 3, 82 in 100 are, and it is
-# 0.6. A cap helps where the glitches are still outnumbered. <!-- cited: 26, 1.7, 82, 0.6, 0.09 -->
+# Lower, at 2. Answers above the cap tie, so what counts is *their* mean gold: 1.7 above 2, but 0.6
+# above 3, where 82 in 100 are glitches. With the cap at 2 a small β is safe: as with pass or fail,
+# gold climbs to what is up there, and stays. With the cap at 3 it turns: a small β leaves the
+# honest answers between 2 and 3 for those that tie at 3. <!-- cited: 1.7, 0.6, 82 -->
 # </details>
 #
-# So which grader would you buy? Plot gold *against* nats, and compare there. (At equal $\beta$ the
-# nats differ: $\beta=3.4$ spends 2.5 under B and 0.09 under A.)
+# How do you find that cap *without* looking at gold? You cannot: B's scores do not say which of
+# them are glitches. But it is cheap. Label thirty of the starting policy's answers above each
+# possible cap, and take the cap with the highest mean:
+
+# %% jupyter={"source_hidden": true}
+# folded: mean gold above each cap, and 2,000 tries with 30 labels each
+caps, again = (1, 2, 3, 4), torch.Generator().manual_seed(1)
+above = [gold[B > cap] for cap in caps]
+tries = torch.stack([g[torch.randint(len(g), (2000, 30),
+                                     generator=again)].mean(1)
+                     for g in above])
+for cap, g, n in zip(caps, above, tries.argmax(0).bincount(minlength=4)):
+    print(f"above {cap}: mean gold {g.mean():.1f}, "
+          f"chosen in {100 * n / 2000:.0f} of 100 tries")
+
+# %% [markdown]
+# So which grader would you buy? Plot gold *against* nats, and compare there:
 
 # %% jupyter={"source_hidden": true}
 # folded: RL under A, under B and under B capped at 2, at equal nats
 capped = path([leashed(b, B.clamp(-2, 2)) for b in
                (10, 3, 1, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)])
-pictures.which_to_buy({"A": paths["A"]["RL"], "B": paths["B"]["RL"],
-                       "B, capped at 2": capped})
+pictures.at_equal_nats(
+    {"A": paths["A"]["RL"], "B": paths["B"]["RL"],
+     "B, capped at 2": capped},
+    "The capped grader is ahead up to about 3 nats, and there its line "
+    "ends. A is careless and goes on.")
 
 # %% [markdown]
-# If you push little, buy B and cap it. Beyond about 3 nats buy A: the best answers of capped B all
-# tie, so it has nothing left to choose from.
-#
-# ### Would three graders help?
-#
-# Buy three graders like B and pay the *median* of their scores. If they glitch on different
-# answers, two outvote the third. But graders trained on the same comparisons err alike. Say that 30
-# of 100 glitches are shared: there all three see the same wrong number.
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# folded: three graders like B, and the median of their scores
-def median_of_three(shared):
-    """(P, K) scores; `shared` of the glitches hit all three alike."""
-    own = torch.Generator().manual_seed(1)
-    def draw(share, size, *shape):
-        at = torch.rand(*shape, P, K, generator=own) < share
-        return at, size * torch.randn(*shape, P, K, generator=own)
-    alone, e = draw(0.02 * (1 - shared), 10.0, 3)
-    small = 0.2 * torch.randn(3, P, K, generator=own)
-    common, same = draw(0.02 * shared, 10.0)
-    errors = torch.where(common, same, torch.where(alone, e, small))
-    return gold + errors.median(0).values
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("rewards.6", "Best of 256. One grader B: 0.5. The median of three "
-        "that share nothing: 2.7. And if they share 30 of 100 glitches?",
-        ["about 2.5: most glitches are outvoted",
-         "about 2.0: 30 of 100 of the gain is lost",
-         "about 1.6: half of the gain is lost",
-         "about 0.5: all of the gain is lost"])
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# folded: gold of the best of N by the median
-thirds = {"one grader B": goldB}
-for shared, name in ((0.0, "median of three, none shared"),
-                     (0.3, "30 of 100 glitches shared")):
-    scores = median_of_three(shared)
-    thirds[name] = [mean(best_of(N, scores), gold) for N in draws]
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-one, none, some = thirds.values()
-reveal("rewards.6",
-       "about 1.6: half of the gain is lost",
-       f"{some[8]:.2f}, and at 1,024 only {some[10]:.2f}. The shared "
-       "glitches are rarer than one grader's own, so the top of the curve "
-       "moves further out. But they stay to be found, and a search finds "
-       "them.",
-       pictures.medians(draws, thirds),
-       instead={
-           "about 2.5: most glitches are outvoted":
-           "Most are. The search finds those that are not.",
-           "about 2.0: 30 of 100 of the gain is lost":
-           "Close. A search does not average, it picks.",
-           "about 0.5: all of the gain is lost":
-           "Not yet at 256: shared ones are rarer than one grader's own.",
-       })
-
-# %% [markdown]
-# **Several graders help only as far as they err apart.**
+# If you push up to about 3 nats, buy B and 120 labels for its cap. Beyond that buy A: the best
+# answers of capped B all tie, so it has nothing left to choose from. (For a scale: Ziegler et al.
+# steer β towards a few nats an answer, [statements 05](statements/05_kl.ipynb).)
 #
 # ### Can you see the turn coming?
 #
-# Gold costs labels, so you have few points. Gao et al. describe them by two formulas. In these $d$
-# is $\sqrt{\mathrm{KL}}$, and $a$ and $b$ are fitted:
-#
-# $$\text{best of N: }\;d\,(a-b\,d)\qquad\qquad\text{RL: }\;d\,(a-b\log d)$$
-#
-# The first peaks at $d=a/2b$. You have labelled best of 2, 4, 8 and 16 under B, where gold still
-# rises, and you fit.
+# The other use is to stop in time. For best of N Gao et al. describe gold by $d\,(a-b\,d)$, with
+# $d=\sqrt{\mathrm{KL}}$, $a$ and $b$ fitted. (Why a root? Under A gold is $1/\beta$ and the KL
+# $1/\beta^2$.) The formula peaks at $d=a/2b$. You have labelled best of 2, 4, 8 and 16 under B,
+# where gold still rises, and you fit.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -560,10 +585,12 @@ reveal("rewards.7", "beyond 10 nats: much too late",
 #
 # <details><summary>One level deeper: practice, and the toy's limits</summary>
 #
-# * **What else lifts the curve.** New comparisons on the policy's own answers; fixing the checker.
-#   Several reward models: Coste et al. 2023, [arXiv 2310.02743](https://arxiv.org/abs/2310.02743);
-#   that they share mistakes: Eisenstein et al. 2023,
-#   [arXiv 2312.09244](https://arxiv.org/abs/2312.09244).
+# * **Three graders like B, paid their median.** If they glitch on different answers, two outvote
+#   the third: best of 256 has gold 2.7, where one B has 0.5. If they share 30 of 100 glitches, 1.6,
+#   and 0.5 at 1,024: shared glitches are rarer, and a harder search finds them
+#   ([statements](statements/16_rewards.ipynb)). Several reward models: Coste et al. 2023,
+#   [arXiv 2310.02743](https://arxiv.org/abs/2310.02743); that they share mistakes: Eisenstein et
+#   al. 2023, [arXiv 2312.09244](https://arxiv.org/abs/2312.09244). <!-- cited: 2.7, 0.5, 1.6 -->
 # * **In libraries.** TRL's GRPO takes `reward_funcs` (a list) and `reward_weights`; verl a
 #   `compute_score` function. Neither knows gold. Best of N is a loop of your own.
 # * **What the toy is not.** Its errors are drawn once and do not depend on gold. A policy that
@@ -572,7 +599,7 @@ reveal("rewards.7", "beyond 10 nats: much too late",
 # </details>
 
 # %%
-score("rewards.6", "rewards.7")
+score("rewards.7")
 
 # %% [markdown]
 # ## Exercises
@@ -668,9 +695,9 @@ check.silent_bug_rewards(my_test)
 # <details><summary><b>Our reward is verifiable. Can it be hacked?</b></summary>
 #
 # Yes, where the check is not the wish. A model paid for passing run_tests learned to rewrite
-# run_tests. Unit tests get hard-coded, formats satisfied. A verifier shrinks the attack surface. A
-# false pass keeps its share among the passes while it is as hard to write as a true one; where it
-# is easier, training finds it.
+# run_tests. Pass or fail alone does not prefer a false pass: it keeps its share of the passes while
+# it is no easier to learn than a true one. But on a hard prompt that share can be most, and where a
+# false pass is easier (hard-coded tests), training finds it.
 # </details>
 #
 # <details><summary><b>Best of N, rejection-sampling fine-tuning, RL: what differs?</b></summary>
@@ -678,13 +705,6 @@ check.silent_bug_rewards(my_test)
 # Where the selection happens. Best of N pays at every request. Fine-tuning on the picks moves it
 # into the weights, once. RL repeats it, with wrong answers pushed down too, and follows the size of
 # the reward unless it is normalised or cut. None teaches what is never sampled.
-# </details>
-# <details><summary><b>What is on-policy distillation?</b></summary>
-#
-# The student writes, the teacher grades every token. The advantage of a token is the teacher's
-# log-probability minus the student's. In expectation that descends the reverse KL at each visited
-# prefix. The signal is dense and on the student's own states; SFT on the teacher's answers never
-# visits the student's mistakes. It needs the teacher's log-probabilities.
 # </details>
 #
 # Judges, distillation, several rewards, and the sentences one hears:

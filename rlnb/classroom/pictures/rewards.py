@@ -6,25 +6,31 @@ import json
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from torch import Tensor
 
 from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, VERMILLION, Picture, static_figure
 from rlnb.classroom.pictures.recorded_runs import curve, evaluations, seeds
 from rlnb.shipped import data_folder
 
 __all__ = [
+    "at_equal_nats",
     "gao_fits",
-    "medians",
     "one_ruler",
     "paid_and_true",
     "score_and_gold",
     "three_pays",
-    "which_to_buy",
 ]
 
 TEXT = 10.5
 GRADERS = {"A": (BLACK, "-", "o"), "B": (ORANGE, "--", "s")}
 ANSWERS_A_STEP = 64
+PAYS = {
+    "A": (BLACK, "-", "o"),
+    "B": (ORANGE, ":", "s"),
+    "B, capped at 2": (BLUE, "--", "^"),
+    "z-score, pass or fail": (BLUE, "-", "^"),
+    "z-score of the score": (VERMILLION, "--", "D"),
+    "the raw score": (ORANGE, ":", "s"),
+}
 
 
 def paid_and_true(*, truth: bool = True) -> Picture:
@@ -208,17 +214,18 @@ def one_ruler(
     )
 
 
-def which_to_buy(ways: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Picture:
-    """Gold of the KL-regularised optimum against KL, a line per grader.
+def at_equal_nats(
+    ways: Mapping[str, tuple[Sequence[float], Sequence[float]]], caption: str
+) -> Picture:
+    """Gold of the KL-regularised optimum against KL, a line per pay.
 
-    ways: "A", "B" or "B, capped at 2" -> (kl, gold).
+    ways: what RL is paid, a key of PAYS -> (kl, gold).
     """
-    looks = {"A": (BLACK, "-", "o"), "B": (ORANGE, ":", "s"), "B, capped at 2": (BLUE, "--", "^")}
 
     def build(figure, _):
         axes = figure.add_axes((0.075, 0.18, 0.55, 0.78))
         for name, (kl, gold) in ways.items():
-            color, line, mark = looks[name]
+            color, line, mark = PAYS[name]
             axes.plot(kl, gold, line, marker=mark, color=color, lw=2.4, ms=6, label=name)
         axes.set(xlim=(-0.1, 6.2), ylim=(0, 2.6))
         axes.tick_params(labelsize=TEXT)
@@ -232,11 +239,7 @@ def which_to_buy(ways: Mapping[str, tuple[Sequence[float], Sequence[float]]]) ->
         for name, (kl, gold) in ways.items()
     )
     return static_figure(
-        build,
-        size=(900, 290),
-        alt=f"RL at equal KL under three graders. {said}.",
-        caption="The capped grader is ahead up to about 3 nats, and there its line ends. A is "
-        "careless and goes on.",
+        build, size=(900, 290), alt=f"RL at equal KL under several pays. {said}.", caption=caption
     )
 
 
@@ -276,27 +279,4 @@ def gao_fits(
         alt=f"Fits of d(a − b d). {said}. The points, nats and gold: {dots}.",
         caption="Squares: best of 2 to 1,024. Dots: the peak of each fit. Short bars on the axis: "
         "as far as each fit has seen.",
-    )
-
-
-def medians(draws: Sequence[int], ends: Mapping[str, Tensor | Sequence[float]]) -> Picture:
-    """Gold of the best of N by several ways to combine graders."""
-    looks = ((ORANGE, "--"), (BLUE, "-"), (VERMILLION, "-."), (BLACK, ":"))
-
-    def build(figure, _):
-        axes = figure.add_axes((0.075, 0.18, 0.5, 0.78))
-        for (name, gold), (color, line) in zip(ends.items(), looks, strict=False):
-            axes.plot(range(len(draws)), gold, "o", ls=line, color=color, lw=2.4, label=name)
-        axes.set_xticks(range(0, len(draws), 2), [f"{n:,}" for n in draws[::2]])
-        axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("N, answers to choose from", fontsize=TEXT)
-        axes.set_ylabel("gold of the best of N", fontsize=TEXT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
-
-    said = "; ".join(f"{k}: " + ", ".join(f"{g:.2f}" for g in v) for k, v in ends.items())
-    return static_figure(
-        build,
-        size=(900, 280),
-        alt=f"Gold of the best of N. {said}.",
-        caption="Glitches that the graders do not share are voted down. Shared glitches are not.",
     )
