@@ -29,6 +29,7 @@ from rlnb import check
 from rlnb.classroom.explorers import engine_rules, full_card, stale_queue
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import systems as pictures
+from rlnb.toys import ring
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
 from rlnb.toys.two_engines import train
@@ -86,9 +87,9 @@ reveal("systems.1",
        })
 
 # %% [markdown]
-# Only a *trained* model needs all 16 bytes. A frozen model needs 2 bytes for its weights. And the
-# answers are written by a separate program, the engine (vLLM, SGLang), which holds one more copy of
-# the weights: the **sampler's** 2 bytes.
+# A frozen model needs only 2 bytes, for its weights. And the answers are written by a separate
+# program, the engine (vLLM, SGLang), which holds one more copy of the weights: the **sampler's** 2
+# bytes.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -103,8 +104,7 @@ pictures.bytes_by_method({
             "model. All models equally large."))
 
 # %% [markdown]
-# The critic alone costs 16 of PPO's 38 bytes. A verifier instead of a reward model saves 2 more
-# bytes, and dropping the KL saves another 2. **Count 16 bytes for what is trained, and 2 for what
+# The critic alone costs 16 of PPO's 38 bytes. **Count 16 bytes for what is trained, and 2 for what
 # is not.**
 #
 # The second large thing is the **cache**. While an answer is written, every layer keeps a key and a
@@ -113,8 +113,8 @@ pictures.bytes_by_method({
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.2", "512 answers of 8,192 tokens are being written at "
-        "once. How large is their cache?",
+predict("systems.2", "512 answers are being written at once, up to 8,192 "
+        "tokens each. How large is their cache at most?",
         ["2 GB", "240 GB: twice what training the policy takes",
          "24 GB: more than the weights", "2,400 GB"])
 
@@ -124,9 +124,10 @@ per_token = 2 * 28 * 4 * 128 * 2          # bytes
 cache = 512 * 8192 * per_token / 1e9
 reveal("systems.2", "240 GB: twice what training the policy takes",
        "Multiply key and value · layers · heads · numbers · bytes: that is "
-       f"{per_token:,} bytes a token, {cache:.0f} GB in all. **The cache "
-       "grows with the number of answers that are written at once.** That "
-       "number is what you trade memory for.",
+       f"{per_token:,} bytes a token, {cache:.0f} GB if all answers were "
+       "at full length at once. That is the peak. An engine with less "
+       "room lets answers wait. **So the number of answers that are "
+       "written at once is what you trade memory for.**",
        instead={
            "2 GB": "That would be enough for four answers.",
            "24 GB: more than the weights":
@@ -141,9 +142,9 @@ reveal("systems.2", "240 GB: twice what training the policy takes",
 # gradients, stage 3 also the weights, the reference's too (PyTorch calls this FSDP). Each card
 # keeps a whole sampler.
 #
-# *Parking* moves to the host, or discards, what this half of the step does not need. While the
-# answers are written, trainer and reference leave the card; while it trains, sampler and cache
-# leave. You choose the cards, the stage, parking, and how many answers are written at once.
+# *Parking* moves to the machine's main memory, or discards, what this half of the step does not
+# need. While the answers are written, trainer and reference leave the card; while it trains,
+# sampler and cache leave.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -155,42 +156,57 @@ task("systems.t1", full_card.full_card_explorer(),
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# Alone, a stage: stage 3 brings the fullest moment from 212 GB to 110, parking to 142. Neither is
-# enough. Together stage 1 will do, since the two halves of a step no longer share the card.
-# <!-- cited: 212, 110, 142 --> Real systems park by offloading (verl) or by putting the engine to sleep (vLLM).
+# At its fullest moment the card would hold 212 GB. Parking alone brings that to 142, stage 1 alone
+# to 144, stage 3 alone to 110. So stage 3 helps most, and is not enough. With parking, writing and
+# training no longer share the card, and each half fits from stage 1 on: 75 GB.
 # </details>
+#
+# **And the price?** Parking copies bytes to main memory and back, once a step. A stage costs
+# traffic between the cards. What each card sends in one step, in *sizes of the model* (all weights
+# once; the gradients are as large):
+#
+# | stage | what is sent | sizes |
+# |---|---|---|
+# | 0 | gradients to be summed; the sums, to all | 1 + 1 |
+# | 1, 2 | gradients to be summed; the new weights, to all | 1 + 1 |
+# | 3 | weights before the forward pass; again before the backward pass; gradients to be summed | 1 + 1 + 1 |
 
 # %% jupyter={"source_hidden": true}
-# now 70 billion parameters, on 80-GB cards
-n, host, link = 70e9, 50e9, 400e9          # bytes a second, round figures
-print(f"16 bytes a parameter: {16 * n / 1e9:,.0f} GB, "
-      f"{16 * n / 80e9:.0f} cards; the sampler's copy {2 * n / 1e9:.0f} GB")
-print(f"parking AdamW's part of a card's 1/14 at 50 GB/s: "
-      f"{12 * n / 14 / host:.1f} s each way")
-print(f"stage 3 gathers the weights twice a pass, at 400 GB/s: "
-      f"{2 * 2 * n / link:.1f} s")
+# the same, counted on a ring of cards
+cards = 8
+steps = [ring.step(stage, cards) for stage in range(4)]
+assert all(abs(new - steps[0][0]).max() < 1e-12 for new, _ in steps)
+print(f"stages 0 to 3 on a ring of {cards}: a card sends "
+      f"{cards - 1}/{cards} of "
+      + ", ".join(f"{sent * cards / (cards - 1):.0f}" for _, sent in steps)
+      + "\n(its own piece stays); all four end with the same weights")
 
 # %% [markdown]
-# **And 70 billion parameters?** Training alone fills 14 cards. The sampler's copy is larger than a
-# card, so the engine splits every matrix over several cards (*tensor parallelism*). And the
-# remedies have a price: parking is paid once a step, gathering in every forward and backward pass.
+# Stages 1 and 2 send no more than plain data parallelism, and stage 3 half as much again
+# ([ZeRO, section 7](https://arxiv.org/abs/1910.02054)). **Take the smallest stage that fits.**
 #
-# <details><summary>One level deeper: other sums of 16, activations and logits</summary>
+# <details><summary>One level deeper: 70 billion parameters, other sums of 16, activations</summary>
+#
+# With 70 billion parameters training alone fills 14 cards (16 · 70 = 1,120 GB). The sampler's copy,
+# 140 GB, is larger than a card, so the engine cuts every matrix into pieces on several cards
+# (*tensor parallelism*).
+#
+# A reference that is split, too, is gathered once more. With micro-batches, stage 3 gathers for
+# each.
 #
 # FSDP with mixed precision usually keeps its shards in float32: 4 + 4 + 8, again 16, and gathers
 # one layer at a time in bfloat16. Megatron sums gradients in float32, which makes
-# 18. <!-- cited: 18, 5.0 -->
+# 18. <!-- cited: 18 -->
 #
-# The bar of the **activations**, what the backward pass needs, is small here because the layers are
-# computed twice and the logits come in pieces. In one piece, the logits of one answer, 8,192 ×
-# 152,064 numbers, take 5.0 GB in float32.
+# The bar of the **activations**, what the backward pass needs, is small here (one answer of 8,192
+# tokens at a time) because the layers are computed twice and the logits come in pieces.
 # </details>
 
 # %% [markdown]
 # ## Who waits for whom
 #
-# Memory limits how many answers are written at once. A place for one answer is called a **slot**.
-# Are the slots at least always busy? We simulate 64 slots. From here on the cards are *split*: the
+# A place for one answer is called a **slot**. Are the slots at least always busy? We simulate 64 of
+# them. From here on the cards are *split*: the
 # trainer has some of its own. It takes 64 answers for a step, and needs half the time of a mean
 # answer. The lengths are spread out: the log of a length is normal with std 1 (`tail`). `lag` is
 # how many batches the sampler may run ahead.
@@ -226,26 +242,29 @@ reveal("systems.3", "about 13 %",
            "about two thirds: the rest is training":
            "It would be, if all answers were equally long.",
            "about 40 %": "It would be, at a spread of 0.3.",
-           "about 25 %": "The longest of 64 is longer than you think.",
+           "about 25 %":
+           "It would be, if the longest of 64 took 3.5 mean answers. It "
+           f"takes {waits.time_per_step - 0.5:.1f}.",
        })
 
 # %% [markdown]
 # Real hardware gains less: AReaL measured up to 2.77 times
-# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
+# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)). Our slow queue is the worst case: a slot
+# for every answer, so none is refilled, and a trainer whose cards wait, too.
 #
 # <details><summary>One level deeper: why are idle slots dear?</summary>
 #
 # To write one token in every slot, the card reads all weights once: 15 GB at
 # 3.35 <!-- cited: 3.35, 4.5 --> TB/s on an H100, which takes 4.5 ms for one slot or for 64. It also
 # reads the caches: 64 answers of 8,192 tokens are 30 GB, 9 ms more. So a full round takes three
-# times as long as the last slot alone, and writes 64 times as much. (Our queue charges every slot
-# the same time, which flatters running ahead.)
+# times as long as the last slot alone, and writes 64 times as much.
 # </details>
 #
 # What does running ahead cost? The answers get old. The **age** of an answer is the number of
 # updates between its start and its use.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the ages, printed
 print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
       f"oldest {ahead.staleness.max()}")
 
@@ -262,15 +281,13 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 # \overline{\text{age}}&=\bar N/B&&\text{divide}
 # \end{aligned}$$
 #
-# A finished answer that waits for the trainer is open, too. So **the mean
-# age is the number of open answers at an update, counted in batches.** This is **Little's law**.
-# (The synchronous queue has age 0: when it updates, no answer is open.)
+# A finished answer that waits for the trainer is open, too. So **the mean age is the number of open
+# answers at an update, counted in batches.** This is **Little's law**.
 #
-# With `lag` 1, at an update the slots may have begun at most one batch more than the trainer has
-# taken. So about
-# one batch is open, and the mean age is about 1. **The limit caps the mean age. Nothing caps the
-# oldest:** in this run it is 13 updates old. To bound it you must cut it, resume it later or drop
-# it, and dropping hits long answers only.
+# With `lag` 1, at an update the slots have begun at most one batch more than the trainer has taken.
+# So at most one batch is open, and over a whole run the mean age is at most 1. **The limit caps the
+# mean age. Nothing caps the oldest:** in this run it is 13 updates old. To bound it you must cut
+# it, resume it later or drop it, and dropping hits long answers only.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -278,19 +295,38 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
      ("With a spread of 1 or more, keep the slots 90 % busy, and the mean "
       "age at 0.5 or less.", stale_queue.fresh_and_busy),
      ("With a spread of 1 or more, make a step in less than 0.7, with a "
-      "mean age of at most 2.1.",
+      "mean age of 2 (at most 2.1).",
       stale_queue.quick))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
 # 1. Take 16 slots and one batch ahead. Few answers are open, so they are young, and the slots are
-#    always busy. But a step takes 3.9 <!-- cited: 3.9 -->.
+#    always busy. But a step takes 3.9 <!-- cited: 3.9, 2.02 -->.
 # 2. Take 128 slots and two batches ahead. One batch ahead leaves half of the 128 slots idle,
-#    because the limit stops them. The price of the second batch is a mean age of 2.
+#    because the limit stops them. The price of the second batch is a mean age of 2. (The readout,
+#    2.02, begins to count in the middle of the run.)
 # </details>
 #
-# **Busy is not fast.**
+# **Busy is not fast.** How many of your cards should write? Neither side waits if writing a batch
+# takes as long as training on it. On equally many cards the two take 1 and 0.5 here, so two thirds
+# of the cards should write.
+
+# %% jupyter={"source_hidden": true}
+# 64 cards, of which some write, two slots each
+def step_time(writers, lag):
+    return simulate(2 * writers, 64, lag, 1.0,
+                    train=16 / (64 - writers)).time_per_step
+
+for lag in (1, 2):
+    best = min(range(16, 60), key=lambda n: step_time(n, lag))
+    print(f"{lag} ahead: the fastest is {best} of 64, a step takes "
+          f"{step_time(best, lag):.2f}; half and half "
+          f"{step_time(32, lag):.2f}")
+
+# %% [markdown]
+# Two batches ahead, it is two thirds. One batch ahead, the limit stops the added slots: more
+# writers help only if the answers may be older.
 #
 # Does age hurt? We trained the course's small model for 40 steps on answers that are all 0, 1, 4 or
 # 8 updates old. Each token is weighted by its ratio to the policy that wrote it, without a clip.
@@ -301,21 +337,16 @@ pictures.learning_by_time(
     "A line is a seed. Right: pass@1 at the end, seeds 0, 1, 2.")
 
 # %% [markdown]
-# At age 8 two of three seeds end far lower. At age 4 all three end below all three of age 0, at age
-# 1 one does. **In this run one update late is cheap, four cost a little, and eight much.** (A limit
-# of 8 batches ahead is another thing than an age of 8 for every answer.)
+# At age 8 two of three seeds end far lower. **Ages 1 and 4 cost little here, and three seeds cannot
+# tell them apart:** their worst end at 0.830 and 0.825. <!-- cited: 0.830, 0.825 -->
 #
 # <details><summary>One level deeper: what the queue leaves out</summary>
 #
 # * *Groups.* GRPO waits for all answers to a prompt. This queue takes single answers.
 # * *Weight sync.* After each update 15 GB go to every engine. At 50 GB/s that takes
 #   0.3 <!-- cited: 0.3 --> s, plus the time to regroup the shards.
-# * *In-flight updates.* The engine may swap weights in the middle of an answer (AReaL; vLLM's
-#   `pause_generation`). Then one answer has several authors, and its cache is old or written
-#   again. Keep each token's log-prob.
-# * *Colocated or split.* Colocated cards take turns. They can run ahead, too: stop writing when a
-#   batch is done, train, and go on with the open answers (*partial rollouts*). Split cards work at
-#   the same time.
+# * *Colocated cards* can run ahead, too: stop writing when a batch is done, train, and go on with
+#   the open answers (*partial rollouts*).
 # </details>
 
 # %% [markdown]
@@ -343,7 +374,8 @@ with torch.no_grad():
     replayed, _ = pi.logprobs(y, routes=experts)
 gap, other = log_pi - log_mu, flipped(experts, own)
 
-# %%
+# %% jupyter={"source_hidden": true}
+# their spread, printed
 print(f"dense: std of the gap {dense['std token']:.4f}")
 print(f"router, same experts: {gap[~other].std():.4f}")
 print(f"router, another expert somewhere: {gap[other].std():.2f}, "
@@ -365,10 +397,9 @@ pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
               {"dense, 0.3M": dense["std token"]})
 
 # %% [markdown]
-# **Rounding alone is small here. A choice that rounding tips over is not.** What to do first:
-# remove the cause. Replay the experts, and keep the engine's log-prob of every token, so that the
-# gap can be seen. What is left is corrected by weights, and that has a price of its own (second
-# sitting).
+# **Rounding alone is small here. A choice that rounding tips over is not.** So first remove the
+# cause: replay the experts. And keep the engine's log-prob of every token, so that the gap can be
+# seen.
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -381,9 +412,9 @@ pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
 # | time | 64 slots, spread 1: busy 13 %; one batch ahead: six times as fast in our queue |
 # | formula | mean age = open answers at an update / batch |
 # | gap | rounding alone 0.0065 nats a token; a router that rounding tips over 0.57 |
-# | choices | stage of ZeRO, parking; batches ahead |
+# | choices | stage of ZeRO (3 sends half as much again), parking; batches ahead; cards that write |
 # | log | bytes in cache, slots busy, age, gap by token |
-# | against the gap | replay the experts; keep the engine's log-probs; cap or mask the weights (second sitting) |
+# | against the gap | replay the experts; keep the engine's log-probs |
 
 # %%
 score("systems.1", "systems.2", "systems.3")
@@ -392,7 +423,6 @@ score("systems.1", "systems.2", "systems.3")
 # ## Second sitting: what do you do about the mismatch?
 #
 # ### Does a gap of 0.05 matter?
-#
 #
 # An answer with advantage $A$ gives the push $A\,\nabla\log\pi$. The engine $\mu$ writes, but we
 # want the mean under $\pi$:
@@ -406,15 +436,16 @@ score("systems.1", "systems.2", "systems.3")
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.4", "The gaps are independent, each with std g. An answer "
-        "has 1,000 tokens. What is the std of log w?",
-        ["g / 32", "g", "32 g", "1,000 g"])
+predict("systems.4", "512 answers of 1,000 tokens, the router's gap (std "
+        "0.05 a token). How many answers still count, by the effective "
+        "share?",
+        ["about 490", "about 170", "about 40", "about 7"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 batch = 512
 dice = torch.Generator().manual_seed(0)
-table = ("| tokens | std of log w | answers that count |\n"
+table = ("| tokens | std of log w | share that counts |\n"
          "|---|---|---|\n")
 
 def count(log_w):
@@ -425,34 +456,35 @@ for T in (50, 1000, 8000):
     pick = torch.randint(400, (200 * batch, T // 50), generator=dice)
     log_w = gap.sum(1)[pick].sum(1)
     table += f"| {T:,} | {log_w.std():.2f} | {count(log_w):.0%} |\n"
+    if T == 1000:
+        s, mirrored = log_w.std(), count(-log_w)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("systems.4", "32 g",
-       "Variances of independent numbers add, so **the std of log w is the "
-       "gap times √T**. The table counts it with the router, whose answers "
-       "are joined at random (so they are independent). The third column "
-       "is the share of 512 answers that still counts (page 04). It is "
-       "more than the std alone would leave, since the gap is skewed: its "
-       "extremes are tiny weights, and these cost little.\n\n"
-       f"{table}\nOur dense model has "
-       f"{dense['std token'] * 1000 ** 0.5:.2f} at 1,000 tokens, and "
-       f"nearly "
-       "all answers count. So ask for the gap and the length.",
+reveal("systems.4", "about 170",
+       "A third of 512. The answers are joined at random, so their parts "
+       "are independent, and variances add: **the std of log w is the gap "
+       "times √T**, here "
+       f"{s:.2f}.\n\n{table}\nThe std alone does not fix the share. If log "
+       f"w were normal, e^(−s²) = {(-s * s).exp():.0%} would count. "
+       f"But this gap is skewed: it goes from {gap.min():.1f} to "
+       f"+{gap.max():.1f}, so the far answers have tiny weights, and these "
+       "cost little. The same gap with its sign turned round leaves "
+       f"{mirrored:.0%}. So ask for the gap, the length and the tail.",
        instead={
-           "g / 32":
-           "That is the std of their mean, g / √T. The weight has their "
-           "sum.",
-           "g":
-           "Signs cancel in part: the sum of 1,000 grows with √1000.",
-           "1,000 g":
-           "It would be, if all gaps had one sign.",
+           "about 490":
+           "At 50 tokens, yes. The std of a sum of 1,000 gaps is √1000 = "
+           "32 times that of one.",
+           "about 40":
+           "That would be right if log w were normal. In "
+           "the router's picture, to which side does the gap reach on?",
+           "about 7":
+           "That many are left of answers of 8,000 tokens.",
        })
 
 # %% [markdown]
 # Without the weight one gets the mean push over the engine's answers, which is not the gradient of
-# $J$ at π. With it, on long answers with a router's gap, a few tokens decide over the whole batch.
-# One then makes two choices, so that a single token cannot steer the step:
+# $J$ at π. With it, two thirds of these answers stop counting. So one makes two choices:
 #
 # $$\begin{aligned}
 # w&\to w_t&&\textbf{choice: each token its own factor; its prefix still comes from }\mu\\
@@ -468,20 +500,20 @@ reveal("systems.4", "32 g",
 # symbols, and a random quarter of the 256 answers is right. The policy has a row of logits for each
 # prefix, and the engine's logits are off by a little. At 20 % of the prefixes the router has
 # *flipped*, and there they are off by a lot. This is far more than we measured above, and it never
-# moves: a worst case, to make the cost visible. Twenty policies learn for 60 exact gradient steps.
+# moves: a worst case, to make the cost visible. Sixty policies learn for 60 exact gradient steps.
 
 # %% jupyter={"source_hidden": true}
 # the picture
 rules = {"none": "nothing", "TIS": "truncated at 2",
          "IcePop": "IcePop [1/2, 2]"}
-runs = {name: train(rule, 0.2) for name, rule in rules.items()}
-pictures.twenty_policies(runs, (
+runs = {name: train(rule, 0.2, draws=60) for name, rule in rules.items()}
+pictures.many_policies(runs, (
     "Above: each line a policy; thick: it ends below 0.8. Below: share of "
     "tokens dropped, mean of the policies."))
 
 # %% [markdown]
-# IcePop loses three of the twenty policies. (With 5 % flipped it loses none.) Why? It drops four
-# kinds of push: on tokens above the band (π more than twice μ) or below it, with A > 0 or A < 0.
+# IcePop loses most. It drops four kinds of push: on tokens above the band (π more than twice μ) or
+# below it, with A > 0 or A < 0.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -505,48 +537,50 @@ reveal("systems.5", "below with A > 0, above with A < 0",
            "A push has a sign. Which sign brings a small π up?",
        })
 
-# %% [markdown]
-# But is it the closing pushes that the three policies lack? (Without any correction all twenty end
-# above 0.8, the lowest at 0.87: a bias, no disaster. By sign the lowest ends at 0.98.) Give IcePop
-# back one kind of push at a time. <!-- cited: 0.8, 0.87, 0.98 -->
-
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t3", engine_rules.engine_rules_explorer(),
-     ("20 % are flipped for the whole run. Give back one of the four "
-      "kinds, and lose no policy. Say first which.",
+     ("Two of the four kinds close the gap. Give one kind back to IcePop "
+      "and lose no policy, with 20 % flipped for the whole run. Say first "
+      "which one, and why the other is not enough.",
       engine_rules.one_back))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# A kind *above* the band, either will do: with A < 0 the lowest policy ends at 0.98, with A > 0 at
-# 0.86. The kinds below the band help less: one or two policies still end below 0.8. Above the band
-# stands what the policy writes often and the engine hardly ever. IcePop gives these tokens no push
-# at all. With A < 0 back the policy can unlearn its own wrong ways; why A > 0 is enough as well, we
-# have not found out. <!-- cited: 0.98, 0.86, 0.8, 0.15 -->
+# Above the band with A < 0, and no other kind. Look at what the lost policies write: of their wrong
+# answers, 95 % or more hold a token *above* the band. The policy writes these answers often, the
+# engine seldom. When one comes up after all, IcePop gives that token no push, so the policy cannot
+# unlearn it. The other closing kind (below, A > 0) raises tokens of right answers, and three
+# policies stay lost. (In ten more draws of twenty policies, too, only this kind back loses none.)
+#
+# Without correction and with TIS the push comes, but too weak for a rare answer: the weight that
+# makes up for the rarity is $w_t$, and the one leaves it out, the other cuts it. In 400 steps all
+# their policies recover; of IcePop's, four do not.
 # </details>
 #
-# IcePop *by sign* drops a token outside the band only if the push widens the gap, and loses none.
-# So does DPPO (12), which asks whether $\pi-\mu$ is beyond ±0.15 *and* the push widens it. With
-# exact gradients there is no noise, and noise is what caps and masks are for. So the same with 16
-# answers drawn in each step: <!-- cited: 0.15 -->
+# A mask *by sign* drops a token outside the band only if its push widens the gap. So does DPPO
+# (12), which asks whether $\pi-\mu$ is beyond ±0.15. But exact gradients have no noise, and noise
+# is what caps and masks are for. So here also with 16 answers drawn in each
+# step: <!-- cited: 0.15 -->
 
 # %%
+print("of 60: lost, mean    exact      16 drawn")
 for rule in ("nothing", "truncated at 2", "IcePop [1/2, 2]",
              "IcePop, by sign", "DPPO"):
-    end = train(rule, 0.2, answers=16).reward[:, -1]
-    print(f"{rule:16s} {(end < 0.8).sum()} of 20 lost, the lowest at "
-          f"{end.min():.1f}, mean {end.mean():.2f}")
+    ends = [train(rule, 0.2, draws=60, answers=n).reward[:, -1]
+            for n in (None, 16)]
+    print(f"{rule:16s}" + "".join(
+        f"{(end < 0.8).sum():6d}, {end.mean():.2f}" for end in ends))
 
 # %% [markdown]
-# **Here too the mask that is blind to the sign costs policies, and by sign it costs none.** What a
-# mask buys, the toy hardly shows. (Plain IcePop recovers as well, once a flip moves on to other
-# prefixes.)
+# **Blind to the sign, the mask loses most; by sign it loses none or one**, two or three fewer than
+# no correction. Where a flip moves on to other prefixes within 30 steps, plain IcePop loses none
+# either.
 #
 # **In practice.** Where the gap is as small as our dense model's and answers are short, take the
 # exact weight or TIS. For a mixture of experts, replay the experts first. If you mask, do it by
-# sign: so says this toy, with and without noise. Keep the engine's log-prob of every token. Log the
+# sign: so says this toy. Keep the engine's log-prob of every token. Log the
 # mean and the largest gap (in TRL `sampling/sampling_logp_difference`), and the share of tokens
 # dropped *by sign of A*.
 #
@@ -556,12 +590,8 @@ for rule in ("nothing", "truncated at 2", "IcePop [1/2, 2]",
 #   last layer; kernels whose result does not depend on the batch. The
 #   [statements page](statements/19_systems.ipynb) measures them, and bias and noise of ten rules.
 # * Age and engine are two gaps: $\pi/\mu=(\pi/\pi_{old})\cdot(\pi_{old}/\mu)$. The first is PPO's
-#   ratio and gets the clip, the second the corrections above. GLM-5's agentic loss and prime-rl
-#   take one ratio for both.
-# * TRL (`vllm_importance_sampling_mode`) by default takes the whole product and drops answers above
-#   3; slime's TIS caps at 2 and is off by default.
-# * The team behind IcePop shows the gap widening as a run decays, while its mask drops fewer and
-#   fewer tokens ([2026](https://ringtech.notion.site/kpop)).
+#   ratio and gets the clip, the second the corrections above.
+# * The presets of verl and OpenRLHF have the band [1/2, 5]. In the toy it loses six of the sixty.
 # </details>
 
 # %%
@@ -645,8 +675,8 @@ check.silent_bug_systems(my_test)
 # </details>
 # <details><summary><b>How stale may data be?</b></summary>
 #
-# Measure it. In our small model one update late showed no clear loss in three seeds, four a small
-# one, and at eight two of three ended far lower. Mean age is open answers at an update over batch
+# Measure it. In our small model (three seeds) one and four updates late cost little, not to be told
+# apart, and at eight two of three ended far lower. Mean age is open answers at an update over batch
 # size, and long answers are older than the mean. Published recipes run from 1 (prime-rl's default)
 # to 8 (OLMo 3).
 # </details>
@@ -659,10 +689,9 @@ check.silent_bug_systems(my_test)
 # <details><summary><b>Truncated importance sampling or IcePop?</b></summary>
 #
 # Both are biased. TIS keeps a token beyond the cap with weight 2, IcePop drops it on both sides. In
-# our toy IcePop left three of twenty policies stuck as long as the gap stayed on the same prefixes:
-# what they wrote often and the engine hardly ever got no push, and to give back one sign of it was
-# enough. The same band by sign left none stuck. So log what is dropped by sign of A, and keep at
-# least the pushes above the band with A < 0.
+# our toy, where the gap stayed on the same prefixes, TIS lost three of sixty policies and IcePop
+# seven: wrong answers that they wrote often and the engine seldom got no push down. With that kind
+# of push back (above the band, A < 0) none was lost. So log what is dropped by sign of A.
 # </details>
 #
 # The other four can wait for another evening.
@@ -677,21 +706,22 @@ check.silent_bug_systems(my_test)
 # <details><summary><b>The model fits, and the loss runs out of memory. Why?</b></summary>
 #
 # The logits. Tokens times vocabulary times 4 bytes, and the backward pass wants them more than
-# once. 8,192 tokens and 152,064 words are 5.0 GB. <!-- cited: 5.0 --> Compute the log-probs in
-# pieces, keep only those of the chosen tokens, and recompute layers to save activations.
+# once. 8,192 tokens and 152,064 words are 5.0 GB. <!-- cited: 5.0, 0.18 --> Compute the log-probs
+# in pieces, keep only those of the chosen tokens, and recompute layers to save activations.
 # </details>
 # <details><summary><b>Why not the exact weight?</b></summary>
 #
-# It may be too noisy: log w has a std of about gap · √T.
-# <!-- cited: 0.006, 0.18, 0.05, 1.6 -->
-# With a dense model's gap, 0.006, that is 0.18 at 1,000 tokens, and nearly the whole batch counts.
-# With the router's, 0.05, it is 1.6, and a third of the batch counts; at 8,000 tokens next to
-# nothing. Ask for gap and length first.
+# It may be too noisy: with independent gaps, log w has a std of gap · √T. At 1,000 tokens a dense
+# model's gap, 0.006, makes 0.18, and nearly the whole batch counts. The router's, 0.05, makes 1.6.
+# A normal log w would then leave 7 %; ours leaves a third, because its long tail is on the side of
+# small weights. Ask for gap, length and tail first.
 # </details>
 # <details><summary><b>What does ZeRO-3 cost?</b></summary>
 #
-# Communication: weights are gathered for every layer, forward and backward. It divides the
-# weights of all models, the reference's too, by the number of cards. It does nothing for the cache.
+# Traffic: weights are gathered layer by layer, before the forward and again before the backward
+# pass. So a card sends 3 sizes of the model a step; stages 1 and 2 send 2, like plain data
+# parallelism. It divides the weights of all models, the reference's too. It does nothing for the
+# cache.
 # </details>
 #
 # Paged caches, batch invariance, FP8, parallel matrix products, and the sentences one hears:

@@ -25,7 +25,7 @@ from rlnb.toys.rollout_queue import Timeline
 from rlnb.toys.two_engines import Run, Verdict
 
 __all__ = [
-    "bias_and_noise", "bytes_by_method", "gaps", "learning_by_time", "one_bar", "twenty_policies",
+    "bias_and_noise", "bytes_by_method", "gaps", "learning_by_time", "one_bar", "many_policies",
     "two_timelines",
 ]  # fmt: skip
 
@@ -215,7 +215,7 @@ def bias_and_noise(found: Mapping[str, Verdict], caption: str) -> Picture:
                          alt=f"Bias and noise of the corrections. {text}.")  # fmt: skip
 
 
-def twenty_policies(runs: Mapping[str, Run], caption: str, low: float = 0.8) -> Picture:
+def many_policies(runs: Mapping[str, Run], caption: str, low: float = 0.8) -> Picture:
     """Reward while training, a panel per rule and a thin line per policy; those that end below
     `low` are thick. Below: the share of tokens dropped, by the sign of A, mean of the policies."""
 
