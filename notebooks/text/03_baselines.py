@@ -90,20 +90,14 @@ predict("baselines.1", "Look at the 400 runs of the second grader at "
          "sure of the good or the wrong answer, hardly ever of the poor",
          "restless: sure of one answer, a few steps later of another"])
 
-# %%
-pi, R = torch.tensor([0.3, 0.3, 0.4]), torch.tensor([1.0, 0.2, 0.0])
-scores = torch.eye(3) - pi                  # row y: the score of answer y
-
-def pushes(b):
-    """Row y: the push when y is drawn and b is subtracted."""
-    return (R - b)[:, None] * scores
-
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
 at_one = 100 * (train(-10, 1.0) > 0.9).double().mean(0)
 slow = (train(-10, 1 / 256, steps=10_000) @ earns).mean().item()
 
-along = pushes(-10)[y4].mean(1) @ (pi @ pushes(-10))
+score_of = torch.eye(3) - start                  # row y: of answer y
+push_of = (earns + 10)[:, None] * score_of
+along = push_of[y4].mean(1) @ (start @ push_of)
 away = 100 * chance[along < 0].sum().item()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -112,12 +106,12 @@ reveal("baselines.1",
        "sure of one answer, and that may be any of the three",
        f"In {at_one.sum():.0f} % of the runs one answer ends above 0.9: "
        "the good one in {:.0f} %, the poor one in {:.0f} %, the wrong one "
-       "in {:.0f} %. ".format(*at_one.tolist()) + "The first step goes "
-       f"*against* the mean push in {away:.0f} % of the runs, so luck "
-       "decides which answer gains. A sure policy draws hardly any other "
-       "answer, and its own score is nearly 0: it stays. **In the log, "
-       "entropy falls and the reward hardly rises.** With rate 1/256 and "
-       f"10,000 steps the mean reward reaches {slow:.2f}: noisy, not "
+       "in {:.0f} %. ".format(*at_one.tolist()) + "Half of the first "
+       f"steps, {away:.0f} %, lead away from where the mean push points, "
+       "so luck decides which answer gains. A sure policy draws hardly "
+       "any other answer, and its own score is nearly 0: it stays. **In "
+       "the log, entropy falls and the reward hardly rises.** With rate "
+       f"1/256 and 10,000 steps the mean reward reaches {slow:.2f}: noisy, not "
        "biased.",
        instead={
            "unsure: the steps cancel, the chances stay near the start":
@@ -155,6 +149,14 @@ reveal("baselines.1",
 # beginning. So a token's baseline may use its prefix, as V does (07).
 #
 # Here are the pushes for three baselines: a row for each answer drawn, a column for each logit.
+
+# %%
+pi, R = torch.tensor([0.3, 0.3, 0.4]), torch.tensor([1.0, 0.2, 0.0])
+scores = torch.eye(3) - pi                  # row y: the score of answer y
+
+def pushes(b):
+    """Row y: the push when y is drawn and b is subtracted."""
+    return (R - b)[:, None] * scores
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -292,8 +294,8 @@ task("baselines.t1", three_pushes.three_pushes_explorer(),
 # <!-- cited: 0.15, 0.27 -->
 # </details>
 #
-# That b = 0 beats the mean reward rests on the grader's zero: with 0.4 points more for everybody it
-# no longer does at π(good) = 0.8. <!-- cited: 0.4, 0.8 -->
+# Whether b = 0 beats the mean reward depends on where the grader's zero is. With 0.4 points more
+# for everybody it no longer does at π(good) = 0.8. <!-- cited: 0.4, 0.8 -->
 #
 # Why is the mean the usual choice? $b^\star$ needs the squared gradient of every single answer, one
 # backward pass each; a mean of rewards costs nothing.
@@ -330,7 +332,7 @@ predict("baselines.3", "Noise per answer: 1.08 with the mean reward, 2.85 "
         "where b is the reward of the other answer?",
         ["about 1.1: on average, b is the mean reward",
          "about 2.2: twice, as two rewards are noisy in place of one",
-         "about 2.7: a poor estimate, but better than 0",
+         "about 3.1: the mean of the noises at b = 1, 0.2 and 0",
          "about 4.1: one reward is a poor guess of the mean"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -366,10 +368,11 @@ reveal("baselines.3", "about 4.1: one reward is a poor guess of the mean",
            "It is, on average. But the noise grows with the square of its "
            "error.",
            "about 2.2: twice, as two rewards are noisy in place of one":
-           "The variance of b alone makes it three times, since each push "
-           "is multiplied by it.",
-           "about 2.7: a poor estimate, but better than 0":
-           "It can be worse than 0, as b = 1 was.",
+           "The other reward is not added to a push. It is in b, which "
+           "multiplies the whole score.",
+           "about 3.1: the mean of the noises at b = 1, 0.2 and 0":
+           "So it would be with a b drawn on its own. Here the two answers "
+           "are each other's baseline, and that costs one more.",
        })
 
 # %% [markdown]
@@ -439,8 +442,8 @@ reveal("baselines.5", "+0.03",
            "That is −0.02 over a std of 0.5. Between poor and wrong the "
            "std is only 0.1.",
            "+0.10":
-           "The sign is right. But poor also loses to good, nearly as "
-           "often as it beats wrong.",
+           "The sign is right. But poor also loses to good: in 18 % of the "
+           "pairs, against 24 % in which it beats wrong.",
        })
 
 # %% [markdown]
@@ -453,10 +456,8 @@ reveal("baselines.5", "+0.03",
 #   tokens. In $b^\star$ long answers then weigh more. Nobody computes that; the mean reward stands
 #   in for it.
 # * All $G$ rewards equal: every advantage is 0, with leave-one-out as with the group's mean. The
-#   answers were paid for and teach nothing (11). Under the std it is 0/0; the 1e-6 makes it 0.
-# * Two answers ($G=2$) are noisier than $b=0$ in this toy, and yet RLOO's paper runs them. Its
-#   rewards come from a reward model whose zero is arbitrary; there $b=0$ is the ten points of the
-#   beginning.
+#   answers were paid for and teach nothing (11). With the std it would be 0/0, so a small number
+#   (1e-6) is added to it.
 # </details>
 
 # %% [markdown]
@@ -481,8 +482,8 @@ score("baselines.1", "baselines.2", "baselines.6", "baselines.3",
 # %% [markdown]
 # ## Second sitting: when does a group help, and does less noise train better?
 #
-# The answers first: a group helps once it may expect a right answer. And less noise trains better
-# only at rates beyond the best, or where the rewards' zero is far off. Why?
+# Late in training the mean reward had six times the noise of $b=0$. Everybody subtracts it all the
+# same. Two questions are left: is the toy to blame, and does less noise train better at all?
 #
 # ### When does a group help?
 #
@@ -512,9 +513,8 @@ task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
 # %% [markdown]
 # ### Which baseline trains better?
 #
-# Train from 0.3, 0.3, 0.4 with b = 0, and with the policy's own mean reward, computed anew at each
-# step. At the start the mean reward has the lower noise, at π(good) = 0.8 six times that of b = 0.
-# <!-- cited: 0.8 -->
+# Back to three answers. Train from 0.3, 0.3, 0.4 with b = 0, and with the policy's own mean reward,
+# computed anew at each step: quieter at first, six times as noisy late.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -531,7 +531,7 @@ def mean_reward(p, r):
     return (p @ earns)[:, None]
 
 rules = {"b = 0": 0, "mean reward": mean_reward}
-runs = {name: sweep(b)[6:] for name, b in rules.items()}
+runs = {name: sweep(b) for name, b in rules.items()}
 poor = [100 * (train(b, 32.0)[:, 1] > 0.9).double().mean().item()
         for b in (0, mean_reward)]
 
@@ -541,9 +541,10 @@ def uphill(b, good):
     push, mean = (torch.tensor(data[k]) for k in ("push", "expected"))
     return push @ mean / (mean @ mean)
 
-quiet, noisy = uphill(0, 0.8), uphill(late["mean_reward"], 0.8)
-assert quiet[1] < 0 < noisy.min() and uphill(0, 0.3)[1] < 0
-assert uphill(0.36, 0.3).min() > 0
+ways = {"b = 0": uphill(0, 0.8),
+        "mean reward": uphill(late["mean_reward"], 0.8)}
+assert ways["b = 0"][1] < 0 < ways["mean reward"].min()
+assert uphill(0, 0.3)[1] < 0 and uphill(0.36, 0.3).min() > 0
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -551,14 +552,11 @@ reveal("baselines.4",
        "level at low rates, then the mean reward ends higher",
        "From rate 16 on some runs with b = 0 are lost: at 32 {:.0f} % end "
        "sure of the poor answer, with the mean reward {:.0f} %. Noise "
-       "counts how far a push strays, not where it leads. With b = 0 "
-       "drawing the poor answer raises it, every time. With the mean "
-       "reward its pushes are very unequal late on, but each points "
-       "uphill.".format(*poor),
+       "counts how far a push strays, not where it leads; the next cell "
+       "says where.".format(*poor),
        pictures.rate_lines(
-           rates[6:], {"": runs}, (start @ earns).item(),
-           "The four largest of ten rates; below them the two are level. "
-           "400 seeds."),
+           rates, {"": runs}, (start @ earns).item(),
+           "All ten rates, 400 seeds."),
        instead={
            "level at low rates, then b = 0 ends higher":
            "So the noise says. But a long push need not lead astray.",
@@ -569,15 +567,27 @@ reveal("baselines.4",
        })
 
 # %% [markdown]
-# **The noise of one step does not say where a run ends.** Up to the best rate, 4, both end alike.
-# Chung et al. 2021 ([arXiv 2008.13773](https://arxiv.org/abs/2008.13773)) show that even baselines
-# of equal noise can learn differently.
+# How much of the mean push is in each single push, late, at π(good) = 0.8?
+
+# %% jupyter={"source_hidden": true}
+# how far each push points uphill, folded
+print("push along the mean push, which is 1; negative is downhill")
+print("drawn           good   poor  wrong")
+for name, way in ways.items():
+    print(f"{name:12s}" + "".join(f"{x:7.2f}" for x in way))
+
+# %% [markdown]
+# The mean reward's pushes are very unequal, and so noisy. But each of them leads uphill. With b = 0
+# the poor answer, whenever it is drawn, leads downhill, and large steps make that final. **The
+# noise of one step does not say where a run ends.** Chung et al. 2021
+# ([arXiv 2008.13773](https://arxiv.org/abs/2008.13773)) show that even baselines of equal noise can
+# learn differently.
 
 # %% [markdown]
 # ### Does Adam, or clipping the gradient, replace the baseline?
 #
-# We train with ten points again and
-# subtract nothing, then with the first grader and b = 0.40, each at the best of sixteen rates.
+# Ten points more for everybody, once more: we subtract nothing, and then 10.40, each at the best of
+# sixteen rates.
 
 # %% jupyter={"source_hidden": true}
 # the run, folded
@@ -593,7 +603,7 @@ class Adam:
         m, v = self.m / (1 - 0.9**self.t), self.v / (1 - 0.999**self.t)
         return m / (v.sqrt() + 1e-8)
 
-print("mean reward     nothing     0.40")
+print("mean reward     nothing    10.40")
 for name, new in (("plain steps", lambda: None), ("Adam", Adam),
                   ("clipped at 0.1", lambda: clipped)):
     best_of = [max((train(b, 2.0**k, optimiser=new()) @ earns).mean()
@@ -689,14 +699,15 @@ check.silent_bug_baselines(my_test)
 #
 # It is dear, and a small group estimates it badly. It needs the squared gradient of every answer by
 # itself, one backward pass each. From the same group it must leave out the answer itself, or it is
-# biased. In our toy it was no quieter than leave-one-out at $G=4$: the failures, which have most of
-# the weight, are often missing from the group.
+# biased. And once a policy is sure, the failures, which have most of the weight, are often missing
+# from the group.
 # </details>
-# <details><summary><b>We have Adam and gradient clipping. Why a baseline?</b></summary>
+# <details><summary><b>64 answers: 8 prompts × 8, or 32 × 2? Group mean, or batch mean?</b></summary>
 #
-# They rescale steps, and do not take the common part out of the rewards. With ten points for
-# everybody, our toy reached a mean reward of about 0.5 in 40 steps, with plain steps, with Adam and
-# with clipping, each at its best rate. With the fixed 0.40 subtracted it reached 1.0.
+# Within a prompt, not knowing the mean costs 1/(G − 1) of Var(R) times the squared score: all of it
+# at 2, a seventh at 8. More prompts average out the differences between prompts instead. A batch
+# mean has hardly any such price, but its b is too low for easy prompts and too high for hard ones:
+# that spread, squared, goes into the noise. So I take groups where prompts differ much.
 # </details>
 # <details><summary><b>Where does the number come from in practice?</b></summary>
 #

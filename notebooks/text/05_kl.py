@@ -332,8 +332,9 @@ reveal(
 
 # %% [markdown]
 # **An unbiased estimate of the KL may be a biased estimate of its gradient:** autograd does not see
-# that another policy would draw other answers. How does the other KL differ as a penalty? Compare
-# the gradients on the logit $z_y$ of one answer:
+# that another policy would draw other answers. How does the other KL differ as a penalty? With the
+# policy first, $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$, it is called the *reverse* KL, with the
+# reference first the *forward* KL. Their gradients on the logit $z_y$ of one answer:
 #
 # $$\begin{aligned}
 # \partial\,\mathrm{KL}(\pi\,\|\,\pi_\text{ref})/\partial z_y&=\pi(y)\,\big(\ell(y)-\mathrm{KL}\big)&&\mathbb E_\pi[\ell\,\nabla\log\pi]\text{, for a softmax}\\
@@ -346,8 +347,9 @@ reveal(
 # | grown from one in a million to 1 % | 0.09 | 0.01 |
 # | almost died out | fades with π(y) | stays at $-\pi_\text{ref}(y)$ |
 #
-# The *reverse* KL reacts to what is new ("mode-seeking"), the *forward* KL to what was dropped
-# ("mass-covering"). Near the reference they agree: $k_3'=1-e^{-\ell}\approx\ell$.
+# (The KL itself is still near 0 in the first two rows.) The reverse KL reacts to what is new
+# ("mode-seeking"), the forward KL to what was dropped ("mass-covering"). Near the reference they
+# agree: $k_3'=1-e^{-\ell}\approx\ell$.
 #
 # ## Which estimate, in which place?
 #
@@ -379,20 +381,29 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 #
 # | you want | take | reason | mind |
 # |---|---|---|---|
-# | to log the KL | $k_3$ | right mean, little noise near the reference | log $k_1$ too, see below |
+# | to log the KL | $k_3$ | right mean, little noise near the reference | log $k_1$ too: its mean per answer below 0 says that others than this policy drew; $k_3$ cannot show it |
 # | a penalty in the reward | $k_1$ | its value ℓ is the right weight | $k_2$ and $k_3$ hardly hold near the reference |
 # | a penalty in the loss | $k_2$ | its slope ℓ is the right weight | its value is not the KL |
 # | the same, as in GRPO's paper | $k_3$ | its slope $1-e^{-\ell}$ is the forward KL's weight | nearly ℓ near the reference |
 #
-# **Why log $k_1$ too?** If its mean per answer (summed over the tokens) stays below 0, the answers
-# are not plain samples of the policy that scores them. $k_3$ is never negative and cannot show
-# that.
+# So what do the two losses do to the toy at β = ½?
+
+# %% jupyter={"source_hidden": true}
+# k2 and k3 in the loss, trained
+for k in (k2, k3):
+    print(f"{k.__name__} in the loss: the KL ends at "
+          f"{train(k, 'loss', 0.5)[-1].mean():.2f} nats; "
+          f"wanted {wanted:.2f}")
+
+# %% [markdown]
+# <details><summary>One level deeper: reward or loss, where GRPO divides by a std</summary>
 #
-# **Reward or loss?** In GRPO one difference comes from the std (08). Take a group of four right
-# answers with log-ratios 1, 2, 3 and 6. In the reward they earn 1 − β, 1 − 2β, 1 − 3β and 1 − 6β.
-# Minus the mean, over the std, that is 1.07, 0.53, 0 and −1.60, at β = 0.04 and at β = 0.4 alike:
-# where all are right, β has no say. In the loss it has. With many tokens there is another
-# difference (second sitting). <!-- cited: 1.07, 0.53, 1.60, 0.04, 0.4 -->
+# Take a group of four right answers with log-ratios 1, 2, 3 and 6. In the reward they earn 1 − β,
+# 1 − 2β, 1 − 3β and 1 − 6β. Minus the mean, over the std (08), that is 1.07, 0.53, 0 and −1.60, at
+# β = 0.04 and at β = 0.4 alike: where all are right, β has no say. In the loss it has. With many
+# tokens there is another difference (second sitting).
+# <!-- cited: 1.07, 0.53, -1.60, 0.04, 0.4 -->
+# </details>
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # checked: the four advantages, at two values of β
@@ -416,8 +427,7 @@ for b in (0.04, 0.4):
 # | new since 04 | a frozen reference, and β |
 
 # %% [markdown]
-# Now try [the interview questions](#In-the-interview), those that say nothing of tokens or of old
-# answers.
+# Now try [the interview questions](#In-the-interview) that are not marked.
 
 # %% [markdown]
 # ## Second sitting: old answers and many tokens
@@ -695,7 +705,7 @@ check.silent_bug_kl(my_test)
 # biased value. k3 = e^(−ℓ) − 1 + ℓ is never negative, quiet near the reference, and as a loss
 # follows KL(π_ref‖π).
 # </details>
-# <details><summary><b>Is GRPO's KL term wrong?</b></summary>
+# <details><summary><b>Is GRPO's KL term wrong? (second sitting)</b></summary>
 #
 # Its value is right; its gradient is the other KL's. On fresh samples without ρ its mean is
 # KL(π‖π_ref), and its mean gradient at each token that of KL(π_ref‖π). Near the reference the two
@@ -703,13 +713,13 @@ check.silent_bug_kl(my_test)
 # 10,000, ends at 80 % instead of 1.5 % (statement K07). ρ in front, differentiated, gives the
 # gradient of KL(π‖π_ref), token by token.
 # </details>
-# <details><summary><b>KL in the reward or in the loss?</b></summary>
+# <details><summary><b>KL in the reward or in the loss? (second sitting)</b></summary>
 #
 # In the reward a token is weighted by all that it leads to; per token in the loss, by itself only.
 # The first is the gradient of the answer's KL. GRPO's std divides it too: among equal rewards β
 # cancels. The second avoids that, and may move an early token the wrong way.
 # </details>
-# <details><summary><b>You have the logits. Why sample the KL?</b></summary>
+# <details><summary><b>You have the logits. Why sample the KL? (second sitting)</b></summary>
 #
 # Over whole answers no sum is possible; at one token it is. The sum over the vocabulary has no
 # noise from the token drawn, and needs all V probabilities of both models at every token. Its

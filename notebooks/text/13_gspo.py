@@ -77,7 +77,7 @@ def mini_batch(which, seed):
 # of 2e-4. The second 64 then meet the new weights. Here is one good answer of theirs:
 
 # %%
-gap, held, flips, A, y = mini_batch("second", seed=0)  # (64, 1000), ...
+gap, held, flips, A, y = mini_batch("second", seed=0)   # log rho, ...
 
 # %% jupyter={"source_hidden": true}
 # folded: the picture
@@ -104,9 +104,13 @@ print(f"of {gap.numel():,} tokens {int(flips.sum())} are flipped, "
       f"held it silences {int(silenced(held, A).sum())}")
 
 # %% [markdown]
-# Here the clip acts on flipped tokens only. On a large mixture of experts, GSPO's authors report,
-# GRPO did not converge properly until flips were undone. They blame the ratio of the single token,
-# for the reward belongs to the whole answer. What does a token's ratio tell about its answer?
+# Here the clip acts on flipped tokens only. (The toy is small: four layers and one expert per layer
+# and token. In a large mixture of experts a token takes several, in dozens of layers, and about a
+# tenth of the experts change after one update, the authors report. There flips are not rare.)
+#
+# GRPO did not converge properly on such a model, they report, until flips were undone. They blame
+# the ratio of the single token, for the reward belongs to the whole answer. What does a token's
+# ratio tell about its answer?
 
 # %% [markdown]
 # ## Does a token move as its answer should?
@@ -129,13 +133,17 @@ def right_way(log_ratio, A):
 firsts = [mini_batch("first", k) for k in range(3)]
 seconds = [mini_batch("second", k) for k in range(3)]
 
-def shares(runs):
-    return (sum(right_way(x[0], x[3][:, None]) for x in runs) / 3,
-            sum(right_way(x[0].mean(1), x[3]) for x in runs) / 3)
+def shares(runs, which=0):               # 0: as routed, 1: experts held
+    return (sum(right_way(x[which], x[3][:, None]) for x in runs) / 3,
+            sum(right_way(x[which].mean(1), x[3]) for x in runs) / 3)
 
-by_token, by_answer = shares(firsts)
-new_answer = shares(seconds)[1]
-held_way = sum(right_way(x[1].mean(1), x[3]) for x in seconds) / 3
+columns = [shares(firsts), shares(seconds), shares(seconds, 1)]
+by_token = columns[0][0]
+table = ("\n\n| moved as $A$ asks | first 64 | second 64 | second 64, old "
+         "experts held |\n|---|---|---|---|\n" + "\n".join(
+             f"| {name} | " + " | ".join(f"{c[k]:.0%}" for c in columns)
+             + " |" for k, name in enumerate(("tokens", "answers' means")))
+         + "\n\n")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -143,12 +151,12 @@ reveal("gspo.1", "50 to 60 %",
        f"It is {by_token:.0%} (three seeds). On the left: the step raised "
        "the four rewarded words, in good *and* in bad answers. They do "
        "earn the reward. But every word stands in good and in bad "
-       "answers, so its ratio tells little about the answer.\n\nThe mean "
-       "log ratio of an answer tells more, for many weak signals add up: "
-       f"{by_answer:.0%} of the means moved the way $A$ points. In the "
-       f"second 64 it is {new_answer:.0%}, a coin's share within the "
-       f"±7 points of 192 answers, and {held_way:.0%} with the old "
-       "experts held.",
+       "answers, so its ratio tells little about the answer. The mean log "
+       "ratio of an answer adds up many weak signs, and tells more:"
+       + table + "In the second 64, where a ratio can act, the mean as "
+       "routed is a coin, too (192 answers: ± 7 points). With the experts "
+       "held it is not. So whether one ratio per answer tells more "
+       "depends on what else moves it.",
        pictures.where_it_shows(*(torch.cat(z) for z in zip(*(
            (x[0], x[3], x[4] < 4) for x in firsts)))),
        instead={
@@ -335,7 +343,7 @@ reveal("gspo.3", "about 5",
        f"not hide a leap. The one to {leap.exp():.2f} in the first picture "
        f"moves log s by {leap / 1000 / edge:.1f} times the upper edge; "
        f"without it log s would be −{-rest:.5f}.\n\nNow shuffle the 64 "
-       f"advantages among the answers: {by_chance:.0f} are silent, against "
+       f"advantages, as routed: {by_chance:.0f} are silent, against "
        f"{cut:.0f}. **So the count of the silent is no measure of "
        "learning. Compare it with the shuffle.**",
        instead={
@@ -387,7 +395,9 @@ reveal("gspo.4", "to a number below 1",
        "around 0. (Ups and downs do cancel in ρ, whose mean under the old "
        "policy is 1. In log ρ they do not.) So the silent have a sign: "
        f"{sum(per_policy) - good} of the {sum(per_policy)} above are "
-       "*bad* answers.",
+       "*bad* answers. The clip mostly ends pushes *down*, on answers "
+       "that have drifted down. (What that does to a long training, the "
+       "toy does not say.)",
        pictures.settling((100, 300, 1000), {
            "as routed": gap, "old experts held": held}, kls),
        instead={
@@ -399,9 +409,9 @@ reveal("gspo.4", "to a number below 1",
            "The spread shrinks, about as 1/√T. Look at the middle."})
 
 # %% [markdown]
-# So three things move $\log s$: the noise of the tokens, $\sigma/\sqrt T$; a single leap,
-# leap$/T$; and the drift, $-\mathrm{KL}$ per token. **Length tames noise and leaps. It does nothing
-# about the drift.**
+# So beside what is learnt, three things move $\log s$: the noise of the tokens, $\sigma/\sqrt T$; a
+# single leap, leap$/T$; and the drift, $-\mathrm{KL}$ per token. **Length tames noise and leaps. It
+# does nothing about the drift.**
 #
 # Set the share of flipped tokens yourself; above it was 0.35 %. Here the weights moved at random:
 # nothing was learnt. (An answer's tokens are drawn from 64 answers of the toy.)
@@ -434,27 +444,31 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 # %% [markdown]
 # ## So, should a whole answer share one ratio?
 #
-# **For it:** the reward judges whole answers, one wild token cannot outweigh the rest of its
-# answer, and an answer falls silent by how far it has gone itself. **Against it:** it falls silent
-# whole, flips still reach $s$, and no one band suits all lengths.
+# | | for it | against it |
+# |---|---|---|
+# | the push | one wild token does not weigh more than the others of its answer | $s$ is no importance weight, it corrects almost nothing |
+# | the silence | an answer falls silent by how far it has gone itself | it falls silent whole, and one leap can do that |
+# | the band | $s^T$ says how far the whole answer has gone | no one band suits all lengths, and drift gets in |
 #
-# **The authors' argument:** a token's ratio, taken on the one token that was drawn, corrects
-# nothing and adds noise. Half of it holds: one draw is noisy. But a batch averages thousands of
-# them, and that mean corrects the token's own move (04). And $s$ is no importance weight at all
-# (Z06 on the [statements page](statements/13_gspo.ipynb)).
+# **The authors' argument:** an importance weight works on average over many draws, and a token's
+# ratio is taken on the *one* token that was drawn there. So it only adds noise. Take a place where
+# a token has 0.2 under the old policy and 0.3 under the new one. Drawn, its ratio is 1.5, and the
+# others' is 0.7/0.8 = 0.875: one draw is noisy, yes. But over a batch
+# $0.2\cdot1.5\,f_1+0.8\cdot0.875\,f_2=0.3f_1+0.7f_2$, the new policy's mean of any $f$. The
+# ratio does correct its own token. It does not correct the tokens before it, and $s$ corrects
+# neither (Z06 on the [statements page](statements/13_gspo.ipynb)).
 #
 # **In the paper's runs** GRPO, its clip tuned to 0.2 and 0.27, did not converge properly without
 # *routing replay*, which sends the new policy through the old one's experts. GSPO trained without
 # replay and learnt faster, with 15 % of the tokens clipped against 0.13 % under GRPO. Ratio, band
 # and routing changed together, so the runs do not say which of them did it. Two more runs would:
 # GSPO with replay beside GRPO with replay, and a token's ratio with a band that silences 15 %.
-# <!-- cited: 0.2, 0.27, 0.13 %, 15 %, 0.039 -->
+# <!-- cited: 0.2, 0.3, 1.5, 0.875, 0.27, 0.13 %, 15 %, 0.008, 0.039 -->
 #
-# **Where the toy ends.** It has four layers and few flips. In a large mixture of experts about a
-# tenth of the experts change after one update, the authors report; over dozens of layers hardly any
-# token keeps all of its own. Then there are no rare leaps, but more noise and more drift for
-# every token. And a dense model has neither: here, with the experts held, $\log\rho$ is five times
-# calmer (0.008 for 0.039), and only the question of the band is left.
+# **And a dense model?** It has no router. The nearest that we have is the toy with its experts
+# held: $\log\rho$ is five times calmer (0.008 for 0.039), no token leaps, and at this step size the
+# drift is a tenth of the edge. What is left there is the question of the
+# band.
 #
 # <details><summary>One level deeper: what to log, TRL, verl</summary>
 #
@@ -466,7 +480,8 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 # * **TRL:** `importance_sampling_level="sequence"`, `loss_type="grpo"`, `beta=0`, `epsilon=3e-4`,
 #   `epsilon_high=4e-4`, `steps_per_generation=4`, `gradient_accumulation_steps=1`. With four
 #   accumulation steps a batch makes one optimizer step: every $s$ is 1, nothing is clipped.
-# * **verl:** `loss_mode="gspo"`, and set both `clip_ratio`s, which otherwise stay at 0.2.
+# * **verl:** `loss_mode="gspo"`, and set `clip_ratio_low` and `clip_ratio_high`, which otherwise
+#   stay at 0.2.
 # </details>
 
 # %% [markdown]
@@ -657,10 +672,10 @@ check.name_this_gspo("")
 # </details>
 # <details><summary><b>Why does GRPO struggle with mixtures of experts, and does GSPO fix it?</b></summary>
 #
-# Router flips make single token ratios leap; the authors' GRPO needed routing replay to converge
-# properly, their GSPO did not. But s only averages a leap: one of 1 in the log silences a good
-# answer of up to 2,500 tokens. In longer answers leaps average to −KL per token, not to zero; below
-# −3e-4 long bad answers fall silent. Replay removes the cause.
+# In our toy router flips make single token ratios leap; the authors' GRPO needed routing replay to
+# converge properly, their GSPO did not. But s only averages a leap: one of 1 in the log silences a
+# good answer of up to 2,500 tokens. In longer answers leaps average to −KL per token, not to zero;
+# below −3e-4 long bad answers fall silent. Replay removes the cause.
 # </details>
 # <details><summary><b>My batch has answers of 300 and of 30,000 tokens. Whom does one ε silence?</b></summary>
 #

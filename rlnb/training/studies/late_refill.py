@@ -3,10 +3,11 @@
     python -m rlnb.training.studies.late_refill data/runs/chain_late_refill.json
 
 Each seed starts where its run `chain_dr_grpo` ends and trains on with a new optimizer, 8 groups a
-step: "plain" takes the groups that come, "refilled" draws on until 8 are mixed. Refilled has two
-bills, because its steps need the same groups either way: `rounds` counts the answers of whole
-rounds of 8 prompts, as they were written; `single` those up to the last group that it needed, as
-if prompts had been drawn one at a time, with nothing left over.
+step: "plain" takes the groups that come, "refilled" draws on until 8 are mixed. "wide" is the
+control: 32 groups a step as they come, about as many answers as refilled writes for its 8.
+Refilled has two bills, because its steps need the same groups either way: `rounds` counts the
+answers of whole rounds of 8 prompts, as they were written; `single` those up to the last group that
+it needed, as if prompts had been drawn one at a time, with nothing left over.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ LATE = Recipe(prompts=8, eval_prompts=250, eval_generations=8, eval_greedy=False
 ARMS = {
     "plain": replace(LATE, steps=80, eval_every=20),
     "refilled": replace(LATE, steps=36, eval_every=6, max_resample=30),
+    "wide": replace(LATE, prompts=32, steps=36, eval_every=6),
 }
 
 
