@@ -111,8 +111,8 @@ reveal("baselines.1",
        "so luck decides which answer gains. A sure policy draws hardly "
        "any other answer, and its own score is nearly 0: it stays. **In "
        "the log, entropy falls and the reward hardly rises.** With rate "
-       f"1/256 and 10,000 steps the mean reward reaches {slow:.2f}: noisy, not "
-       "biased.",
+       f"1/256 and 10,000 steps the mean reward reaches {slow:.2f}: noisy, "
+       "not biased.",
        instead={
            "unsure: the steps cancel, the chances stay near the start":
            "Luck cancels in the mean of many runs. In one run it adds up, "

@@ -176,8 +176,9 @@ pictures.problem_by_problem(before, after, sure, 64)
 # %% [markdown]
 # Look at the two edges. Three problems fell to 0 beyond chance, and one rose from 0 to 22.
 #
-# To **sharpen** is to make some of what the base does likelier, at the cost of the rest. To
-# **learn**, on this page, is to solve what the base practically never solved.
+# Two words, as this page uses them. To **sharpen** is to make some of what the base does likelier,
+# at the cost of the rest. That is an improvement, too, if it is the right part. To **learn** is to
+# solve what the base practically never solved.
 #
 # The problem that rose from 0 looks like learning. Test it on other answers, the 1,024 of the first
 # section.
@@ -293,15 +294,16 @@ for kind, where in (("sums", ~product), ("products", product)):
 old = first["base"]["steps"]
 same = np.mean([favourites(old, first[s]["steps"])[0] for s in seeds])
 luck = agreement(old)
-print(f"the trained commonest is the base's in {same:.0%}; two samples of "
-      f"the base\nwould agree in {luck[1]:.0%} to {luck[0]:.0%}")
+print(f"the trained commonest step is the base's in {same:.0%}; two "
+      f"samples of the\nbase agree in {luck[1]:.0%} to {luck[0]:.0%}, by "
+      "two ways to estimate it")
 leads = leading_steps()
 can = {s: np.array([max(steps, key=steps.get) in good for steps, good in
                     zip(first[s]["steps"], leads)]) for s in seeds}
 for word, sign in (("rose", 1), ("fell", -1)):
     found = np.concatenate([can[s][beyond[s] == sign] for s in seeds])
-    print(f"problems that {word}: in {found.sum()} of {len(found)} the "
-          "commonest can reach the target")
+    print(f"problems that {word}, three seeds: in {found.sum()} of "
+          f"{len(found)} the commonest can reach the target")
 
 # %% [markdown]
 # 1. **It settles on a first step**, about as firmly in both kinds.
@@ -309,7 +311,8 @@ for word, sign in (("rose", 1), ("fell", -1)):
 #    steps, so luck alone changes it in about half of the problems. After training it is another one
 #    in seven of ten.
 # 3. **A problem mostly rose if that step can reach the target, and mostly fell if it cannot.** (Not
-#    always: an answer may cross a way out and begin anew.)
+#    always: an answer may cross a way out and begin anew. So more of the sums are solved, 0.80,
+#    than have a first step that leads there.)
 #
 # One example. On `2,2,9:14` the base began in many ways, and 16 % of 1,024 answers were right.
 # After training (seed 0) the commonest began with `9+2=11`, and 0.3 % were right. So pass@1 counts
@@ -320,41 +323,12 @@ for word, sign in (("rose", 1), ("fell", -1)):
 # which no run here tests: one network serves all problems, and what pays on most is pushed up on
 # all.
 #
-# ## Could it have learned?
-#
-# Here nothing was out of reach. In a toy you decide how much of either happens. It has 200
-# problems with 40 possible answers each, one of them right. Ten of them (5 %) are out of the base's
-# reach, with a chance near one in 100,000. *New skill* gives the right answer a large logit, on the
-# hardest problems first. *Sharpening* multiplies all logits.
-#
-# Before you move a slider: can a model learn all that was out of reach, and still be overtaken by
-# its base?
-
-# %% jupyter={"source_hidden": true}
-task("evaluation.t1", sharpen_or_learn.sharpen_or_learn_explorer(),
-     ("New skill on at least 5 %, all that was out of reach, and yet the "
-      "base is ahead by 0.05 somewhere.",
-      sharpen_or_learn.learned_and_behind),
-     ("pass@1 up by 0.25, new skill on at most 10 %, and the base ahead "
-      "nowhere.", sharpen_or_learn.little_skill))
-
-# %% [markdown]
-# <details><summary>What the tasks show</summary>
-#
-# 1. Sharpen by 3, with new skill on 5 %. The right panel shows both: ten points high on the left,
-#    and a crowd of rare answers that sinks. The crowd is larger.
-# 2. Sharpen less, by about 2, and put new skill on 10 %: the gain at k = 1 is about the same, and
-#    nothing is lost at the far end.
-# </details>
-#
-# **A crossing shows that something became rare. It does not show that nothing was learned.**
-#
 # ## Would a lower temperature do the same?
 #
-# The toy's sharpening is a temperature, on whole answers. Is training one, on tokens? That would be
-# cheap: divide the logits of each token by a temperature $T$ below 1 when you sample. (So far $T$
-# was 1.) Take base 2 (another seed of the base's own training). At $T=0.5$ its pass@1 rises from
-# 0.34 to 0.46, and training brought it to 0.51. <!-- cited: 0.34, 0.46, 0.51, 0.95, 0.82 -->
+# Is training a kind of cooling? That would be cheap: divide the logits of each token by a
+# temperature $T$ below 1 when you sample. (So far $T$ was 1.) Take base 2 (another seed of the
+# base's own training). At $T=0.5$ its pass@1 rises from 0.34 to 0.46, and training brought it to
+# 0.51. <!-- cited: 0.34, 0.46, 0.51, 0.95, 0.82 -->
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -427,10 +401,40 @@ reveal("evaluation.6", "0.96: most of the gain, none of the price",
 # learn is open. <!-- cited: 1.5, 2,000 -->
 # </details>
 #
-# So did it learn, or only sharpen? **It sharpened.** It could not learn, since nothing was out of
-# reach. But it did more than make the base's favourites surer, which is all that cooling can do: it
-# settled on other ways more often than luck explains. Where the way is right the problem gained,
-# where it is wrong it paid.
+# ## Could it have learned?
+#
+# Here nothing was out of reach. In a toy you decide how much of either happens. It has 200 problems
+# with 40 possible answers each, one of them right. Ten of them (5 %) are out of the base's reach,
+# with a chance near one in 100,000. *New skill* gives the right answer a large logit, on the
+# hardest problems first. *Sharpening* multiplies all logits of whole answers; unlike cooling token
+# by token, it costs the toy its far end.
+#
+# Before you move a slider: can a model learn all that was out of reach, and still be overtaken by
+# its base?
+
+# %% jupyter={"source_hidden": true}
+task("evaluation.t1", sharpen_or_learn.sharpen_or_learn_explorer(),
+     ("New skill on at least 5 %, all that was out of reach, and yet the "
+      "base is ahead by 0.05 somewhere.",
+      sharpen_or_learn.learned_and_behind),
+     ("pass@1 up by 0.25, new skill on at most 10 %, and the base ahead "
+      "nowhere.", sharpen_or_learn.little_skill))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. Sharpen by 3, with new skill on 5 %. The right panel shows both: ten points high on the left,
+#    and a crowd of rare answers that sinks. The crowd is larger.
+# 2. Sharpen less, by about 2, and put new skill on 10 %: the gain at k = 1 is about the same, and
+#    nothing is lost at the far end.
+# </details>
+#
+# **A crossing shows that something became rare. It does not show that nothing was learned.**
+#
+# So did it learn, or only sharpen? In this page's words **it sharpened**: nothing was out of reach,
+# so it could not learn. It is not what cooling does: it settled on other first steps than the base,
+# more often than luck explains. Where the step is right the problem gained, where it is wrong it
+# paid.
 
 # %%
 score(*(f"evaluation.{i}" for i in (1, 2, 3, 7, 6)))
@@ -556,7 +560,7 @@ task("evaluation.t2", entropy_step.entropy_step_explorer(),
 # </details>
 #
 # Where a model is mostly right when it is sure, likely and good go together, and the law expects
-# entropy to fall. In our run it did fall.
+# entropy to fall. In our run it fell; the covariance was not measured there.
 #
 # <details><summary>One level deeper: how good is the law in a network?</summary>
 #
