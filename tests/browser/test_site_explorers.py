@@ -398,7 +398,7 @@ def test_the_start_of_the_composer_sets_every_menu_and_a_second_menu_resets_the_
     tab.keyboard.press("Home")
     assert told("advantage") == "r, no baseline" and told("kl") == "none"
     tab.locator("[data-control=weights] select").select_option(label="token mean")
-    assert told("weights") == "token mean" and "token_mean" in heard(tab)
+    assert told("weights") == "token mean" and "weights all tokens alike" in heard(tab)
     tab.locator("[data-control=kl] select").select_option(label="k3 .04")
     assert told("kl") == "k3 .04" and told("weights") != "token mean"
     assert ONE_AT_A_TIME["composer_explorer"] == ("start",)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rlnb.classroom.cached_text import CHARACTERS, Letters
-from rlnb.classroom.explorers import composer, composer_explorer, composer_picture
+from rlnb.classroom.explorers import composer, composer_explorer, composer_picture, composer_row
 from rlnb.classroom.explorers.composer import Said, compute, report
 from rlnb.classroom.explorers.composer_menus import MENUS, REWARDS, choices_of, compose
 from rlnb.classroom.figures import new_figure
@@ -16,9 +16,9 @@ from rlnb.objective import (
     ANNEX,
     ZOO,
     batch_zscore,
+    cispo,
     clip,
     closest,
-    engine_ratio,
     group_center,
     group_zscore,
     k3,
@@ -27,9 +27,7 @@ from rlnb.objective import (
     neighbours,
     raw_reward,
     sapo,
-    sequence_mask,
     sequence_mean,
-    token,
     token_mean,
     vespo,
 )
@@ -270,12 +268,57 @@ def test_a_menu_for_every_part_and_one_slider_to_start_from():
 # What the page's tasks ask for
 
 
-def test_two_parts_of_grpo_can_be_exchanged_without_any_effect():
-    assert not composer.idle_parts(compute("grpo"))
-    assert not composer.idle_parts(compute("grpo", ratio=token("sampling")))  # one
-    for gate in (engine_ratio(), sequence_mask(0.5, anchor="sampling")):
-        assert composer.idle_parts(compute("grpo", ratio=token("sampling"), gates=gate))
-    assert not composer.idle_parts(compute("grpo", ratio=token("sampling"), weights=token_mean()))
+def test_six_pushes_can_turn_the_direction_further_than_twenty_nine():
+    soft = compute("dr_grpo", surrogate=sapo())
+    assert composer_picture.moved(soft).sum() == 29
+    assert composer_row.cosine(soft) == pytest.approx(composer.SAPO_TURN, abs=6e-4)
+    assert not composer.few_pushes(compute("dr_grpo")) and not composer.few_pushes(soft)
+    found = {
+        (menu, part)
+        for menu, (_, known) in composer_row.WORDS.items()
+        for part, _ in known
+        if composer.few_pushes(compute("dr_grpo", **{menu: part}))
+    }
+    assert found == {("surrogate", cispo(5.0)), ("surrogate", cispo(20.0))}
+    woken = compute("dr_grpo", surrogate=cispo(5.0))
+    assert composer_picture.moved(woken).sum() == 6
+    largest = np.unravel_index(np.abs(woken["push"]).argmax(), woken["push"].shape)
+    assert woken["ratio"][largest] == pytest.approx(6) and composer_picture.moved(woken)[largest]
+    alone = {**woken, "change": np.zeros_like(woken["change"])}
+    alone["change"][largest] = woken["change"][largest]
+    alone["push"] = compute("dr_grpo")["push"] + alone["change"]
+    assert composer_row.cosine(alone) < composer_row.cosine(soft)
+
+
+def test_the_readout_counts_pushes_and_says_how_far_they_turned():
+    explorer = composer_explorer(composer.TAUGHT, "dr_grpo")
+    start = {menu: choices_of("dr_grpo")[menu] for menu in composer_row.WORDS}
+    for params, said in (
+        ({}, "Against Dr. GRPO: pushes changed: 0 of 30."),
+        ({"surrogate": cispo(5.0)}, "6 of 30; cosine 0.724."),
+        ({"advantage": leave_one_out()}, "24 of 30; cosine 1, all times 1.33."),
+        ({"kl": k3(0.04)}, "29 of 30; cosine above 0.999."),
+        ({"start": "gspo", "advantage": raw_reward()}, "15 of 30; no push is left."),
+    ):
+        explorer.set(**({} if "start" in params else start) | {"start": "dr_grpo"} | params)
+        assert explorer.line.value.endswith(said) and len(explorer.line.value) <= 120
+        assert explorer.line.value in explorer.alt_text()
+    assert "from Dr. GRPO" in explorer.set(start="dr_grpo", kl=k3(0.04)).alt_text()
+
+
+@pytest.mark.parametrize("name", composer.TAUGHT)
+def test_the_lesson_s_row_says_every_part_in_words_and_fills_what_was_exchanged(name):
+    explorer = composer_explorer(composer.TAUGHT)
+    for menu, (_, known) in composer_row.WORDS.items():
+        assert {part for part, _ in known} == {part for _, part in explorer.controls[menu].options}
+    explorer.set(start=name, weights=token_mean())
+    lit = composer_row.exchanged(explorer.data)
+    assert lit == [] if choices_of(name)["weights"] == token_mean() else lit == ["weights"]
+    assert explorer.artists["word", 5].get_text() == "all tokens\nalike"
+    count = int(explorer.data["mask"].sum())
+    written = [line[2] for line in explorer.artists["letters"].lines if line[4] == "center"]
+    for text, value in zip(written, explorer.data["push"][explorer.data["mask"]], strict=True):
+        assert float(text.replace("−", "-")) == pytest.approx(count * value, abs=0.0051)
 
 
 def test_three_other_advantages_are_dr_grpo_s_up_to_a_factor():

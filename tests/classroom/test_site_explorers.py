@@ -25,8 +25,8 @@ from rlnb.classroom.site.placed import all_placed, made, placed, source_hash
 PLACES = all_placed()
 DRAWN = [place for place in PLACES if place.name not in explorers.LIVE]
 BY_NAME = {place.name: place for place in PLACES}
-# goals that need more than a page moves: two menus of the composer, one of the budget
-BEYOND = {("composer_explorer", 0), ("gpu_budget_explorer", 0)}
+# a goal that needs more than a page moves: one menu of the budget
+BEYOND = {("gpu_budget_explorer", 0)}
 
 
 @cache

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from rlnb.classroom.explorer import Explorer, choice_slider
+from rlnb.classroom.explorers import composer_row
 from rlnb.classroom.explorers.arguments import checked, one_of
 from rlnb.classroom.explorers.composer_menus import MENUS, REWARDS, choices_of, compose
 from rlnb.classroom.explorers.composer_picture import (
@@ -48,7 +49,7 @@ __all__ = [
     "another_baseline",
     "composer_explorer",
     "compute",
-    "idle_parts",
+    "few_pushes",
     "report",
 ]
 
@@ -59,13 +60,16 @@ TAUGHT = ("reinforce", "rloo", "ppo", "grpo", "dapo", "dr_grpo", "gspo", "cispo"
 LIBRARIES = {"TRL": (to_trl, from_trl), "verl": (to_verl, from_verl)}
 # a gate that no method taught so far has
 EXTRA = {"gates": engine_ratio()}
-BRIEF = (SIZE[0], 352)  # without the libraries' lines
+SAPO_TURN = 0.784  # cosine of Dr. GRPO's pushes with and without SAPO's edge, on this batch
 TWIN = 1e-5  # relative; eps of a z-score moves a push by 2e-6
 CAPTION = (
     "A cell is the push on a token, times 1000. Bold frame: other than in the method you started "
     "from. A cross: no policy gradient, what is left is KL."
 )
-BESIDE = " Beside it: the nearest method, and what to exchange in it to get here."
+TAUGHT_CAPTION = (
+    "A cell is the push on a token, in units of an average token's share (times 30); a std is the "
+    "population's. Filled box: exchanged. Bold frame: another push. A cross: no policy gradient."
+)
 
 
 @dataclass(frozen=True)
@@ -259,14 +263,10 @@ def _menu(options, description, tooltip):
 
 
 def _brief(methods: Sequence[str], **picked: Any) -> dict[str, Any]:
-    """`compute` with the neighbours and twins among these methods, and without libraries' words."""
+    """`compute` with the twins among these methods, without neighbours and libraries' words."""
     data = compute(**picked)
-    near = ((name, gap) for name, gap in neighbours(data["objective"], len(NAMED)) if len(gap))
-    return data | {
-        "nearest": tuple(pair for pair in near if pair[0] in methods)[:3],
-        "twins": tuple(pair for pair in data["twins"] if pair[0] in methods),
-        "said": {},
-    }
+    twins = tuple(pair for pair in data["twins"] if pair[0] in methods)
+    return data | {"nearest": (), "twins": twins, "said": {}}
 
 
 def _offered(menu: str, methods: Sequence[str]) -> list[tuple[str, Any]]:
@@ -275,57 +275,58 @@ def _offered(menu: str, methods: Sequence[str]) -> list[tuple[str, Any]]:
     return [(label, part) for label, part in MENUS[menu] if part in used]
 
 
-def composer_explorer(methods: Sequence[str] = ()) -> Composer:
+def composer_explorer(methods: Sequence[str] = (), start: str = "grpo") -> Composer:
     """Start from a method, change its parts one by one.
 
-    methods: names of the zoo or the annex to offer, with their parts; () for all, with the words
-    of TRL and verl.
+    methods: names among TAUGHT to offer, with their parts, as a row of seven choices; () for all
+    of the zoo and the annex, with the words of TRL and verl. start: where it begins.
     """
+    home = choices_of(start)
+    look: dict[str, Any]
     if methods:
         names, brief = methods, partial(_brief, tuple(methods))
         offered = {menu: _offered(menu, methods) for menu in MENU_LABELS}
         offered = {menu: parts for menu, parts in offered.items() if len(parts) > 1}
-        draw, size = partial(build, height=BRIEF[1]), BRIEF
+        look = {
+            "alt": composer_row.alt,
+            "caption": TAUGHT_CAPTION,
+            "readout": composer_row.readout,
+            "size": composer_row.SIZE,
+        }
+        draw, move = composer_row.build, composer_row.update
     else:
-        names, brief, offered, draw, size = NAMED, compute, MENUS, build, SIZE
-    start = choice_slider(
-        "grpo",
+        names, brief, offered, draw, move = NAMED, compute, MENUS, build, update
+        look = {"alt": alt, "caption": CAPTION, "size": SIZE}
+    begin = choice_slider(
+        start,
         [(name, name) for name in names],
         "start from",
         "sets every menu to this method's part",
     )
-    start.style.description_width = "7em"
-    start.layout.width = "97%"
+    begin.style.description_width = "7em"
+    begin.layout.width = "97%"
     menus = {
         menu: _menu(offered[menu], MENU_LABELS[menu], MENU_TIPS[menu])
         for menu in MENU_LABELS
         if menu in offered
     }
     for menu in menus:
-        menus[menu].value = choices_of("grpo")[menu]
-    return Composer(
-        brief,
-        draw,
-        update,
-        {"start": start, **menus},
-        alt=alt,
-        caption=CAPTION + BESIDE if methods else CAPTION,
-        size=size,
-        columns=4,
-        colors=256,
-    )
+        menus[menu].value = home[menu]
+    return Composer(brief, draw, move, {"start": begin, **menus}, columns=4, colors=256, **look)
 
 
 # ---- what a task asks for
 
 
-def idle_parts(data: dict[str, Any]) -> bool:
-    """Two parts or more of GRPO exchanged, and not one push has changed."""
+def few_pushes(data: dict[str, Any]) -> bool:
+    """One part of Dr. GRPO exchanged: at most six pushes changed, turned further than by SAPO."""
+    near = composer_row.cosine(data) if data["problem"] is None else None
     return (
-        data["start"] == "grpo"
-        and len(data["changed"]) >= 2
-        and data["problem"] is None
-        and not moved(data).any()
+        data["start"] == "dr_grpo"
+        and len(data["changed"]) == 1
+        and near is not None
+        and 0 < moved(data).sum() <= 6
+        and near < SAPO_TURN
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,18 @@ from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, PALE, POSITIVE, VERMIL
 from rlnb.objective import Difference, topk_mix
 from rlnb.toys import running_batch
 
-__all__ = ["SIZE", "alt", "block", "build", "changes", "findings", "moved", "report", "update"]
+__all__ = [
+    "SIZE",
+    "alt",
+    "block",
+    "build",
+    "changes",
+    "findings",
+    "moved",
+    "paint",
+    "report",
+    "update",
+]
 
 SAME = 1e-5  # a factor that near to 1 is 1
 
@@ -148,7 +160,7 @@ def build(figure, data, height: int = SIZE[1]):
     axes.text(BARS, TOP - 9, "size of all pushes", **note)
     for prompt in range(2):
         middle = (_y(4 * prompt) + _y(4 * prompt + 3) + BAND) / 2
-        axes.text(MARGIN + 6, middle, f"prompt {prompt + 1}", rotation=90, ha="center", **note)
+        axes.text(MARGIN + 2, middle, f"prompt {prompt + 1}", rotation=90, ha="center", **note)
     shape = np.array([(1, 0), (CELL - 1, 0), (CELL - 1, BAND), (1, BAND)])
     cells = PolyCollection([shape + corner for corner in corners], edgecolors=GREY, linewidths=0.6)
     rows = range(len(mask))
@@ -177,24 +189,32 @@ def update(artists, data):
     """The figure moved to new data."""
     name = data["name"] or f"no name   (nearest: {data['nearest'][0][0]})"
     artists["title"].set_text(name)
+    artists["letters"].lines = _findings_lines(data) + paint(artists, data)
+
+
+def _thousandths(value: float) -> str:
+    return signed(1000 * value, 1 if abs(value) < 1 else 0)
+
+
+def paint(artists, data, number: Callable[[float], str] = _thousandths) -> list[tuple]:
+    """Cells, bars and marks moved to new data, or a veil; returns the lines to write on them.
+
+    number: how a push is written.
+    """
     runs = data["problem"] is None
     artists["veil"].set_visible(not runs)
     for artist in (artists["cells"], artists["cut"], *artists["bars"]):
         artist.set_visible(runs)
-    lines = _findings_lines(data)
     if runs:
-        lines += _fill(artists, data)
-    else:
-        sentence = [
-            "This composition cannot run on these rewards.",
-            "",
-            *textwrap.wrap(data["problem"], 76),
-        ]
-        lines += [
-            (SIZE[0] / 2, TOP + 50 + LINE * i, text, BLACK, "center")
-            for i, text in enumerate(sentence)
-        ]
-    artists["letters"].lines = lines
+        return _fill(artists, data, number)
+    sentence = [
+        "This composition cannot run on these rewards.",
+        "",
+        *textwrap.wrap(data["problem"], 76),
+    ]
+    return [
+        (SIZE[0] / 2, TOP + 50 + LINE * i, text, BLACK, "center") for i, text in enumerate(sentence)
+    ]
 
 
 def _findings_lines(data) -> list[tuple]:
@@ -229,7 +249,7 @@ def _short(key: str, text: str, most: int) -> list[str]:
     return [*lines[: most - 1], lines[most - 1][: COLUMNS - 2] + " …"]
 
 
-def _fill(artists, data) -> list[tuple]:
+def _fill(artists, data, number) -> list[tuple]:
     """Colours, frames, bars and marks; returns the numbers to write on them."""
     mask = data["mask"]
     values = data["push"][mask]
@@ -240,13 +260,7 @@ def _fill(artists, data) -> list[tuple]:
     artists["cells"].set_linewidth([2.4 if bold else 0.6 for bold in other])
     places = np.argwhere(mask)
     lines = [
-        (
-            LEFT + (column + 0.5) * CELL,
-            _y(row) + BAND / 2,
-            _thousandths(value),
-            _ink(colour),
-            "center",
-        )
+        (LEFT + (column + 0.5) * CELL, _y(row) + BAND / 2, number(value), _ink(colour), "center")
         for (row, column), value, colour in zip(places, values, colours, strict=True)
     ]
     gone = [(row, column) for row, column in places if data["gate"][row, column] == 0]
@@ -260,7 +274,7 @@ def _fill(artists, data) -> list[tuple]:
         own = data["advantages"][row][mask[row]]
         reward = REWARDS[data["rewards"]][row]
         lines += [
-            (BARS + width + 6, middle, _thousandths(total).lstrip("+"), BLACK, "left"),
+            (BARS + width + 6, middle, number(total).lstrip("+"), BLACK, "left"),
             (LEFT - 6, middle, f"R {reward:g} A {_range(own)}", BLACK, "right"),
         ]
     return lines
@@ -281,10 +295,6 @@ def _ink(colour: np.ndarray) -> str:
     """Black or white, whichever stands out more (relative luminance, WCAG 2)."""
     linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
     return BLACK if linear @ (0.2126, 0.7152, 0.0722) > 0.179 else "white"
-
-
-def _thousandths(value: float) -> str:
-    return signed(1000 * value, 1 if abs(value) < 1 else 0)
 
 
 def _range(values: np.ndarray) -> str:

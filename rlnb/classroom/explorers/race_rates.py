@@ -106,10 +106,11 @@ def alt(data) -> str:
     return f"pass@1 against the learning rate. {readout(data)} Means: {rows}."
 
 
-def wins(data) -> bool:
-    """One learning rate for both, and the clip ahead by 0.3 or more."""
+def looks_harmful(data) -> bool:
+    """32 updates, one learning rate for both, and the clip behind by 0.02 or more."""
     gap = data["means"]["clip"] - data["means"]["no clip"]
-    return data["clip_rate"] == data["no_clip_rate"] and gap >= 0.3
+    same = data["clip_rate"] == data["no_clip_rate"]
+    return data["updates"] == 32 and same and gap <= -0.02
 
 
 def tuned(data) -> bool:

@@ -118,6 +118,6 @@ def labs() -> Picture:
         build,
         size=(900, TOP + HIGH * (len(BOXES) + 2)),
         alt=f"What labs published, told against GRPO. {said}. {OUTSIDE} is in no column.",
-        caption="Filled: another entry than GRPO's. A: from the authors' text or code. B: from a "
-        "library's. Updates: steps per batch of answers.",
+        caption="Filled: another entry than GRPO's. Where a whole row comes from: A, the authors' "
+        "text or code; B, a library's. Updates: steps per batch of answers.",
     )

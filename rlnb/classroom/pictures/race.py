@@ -6,33 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rlnb.classroom.figures import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    NEGATIVE,
-    ORANGE,
-    POSITIVE,
-    SKY,
-    Picture,
-    static_figure,
-)
+from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, SKY, Picture, static_figure
 from rlnb.training.studies.race.verdicts import Comparison, against_cpu, recorded, results
 
-__all__ = ["ASKED", "arms_and_seeds", "board", "race", "two_budgets"]
+__all__ = ["arms_and_seeds", "race", "two_budgets"]
 
 TEXT = 10.5
 RIVAL, ARM = GREY, SKY
-# a row for every verdict there is: words -> row and arm of data/race.json
-ASKED: dict[str, tuple[str, str]] = {
-    "clip at 0.2, 8 updates": ("clip", "clip, 8 updates"),
-    "clip at 0.2, 32 updates": ("clip", "clip, 32 updates"),
-    "refill silent groups": ("dynamic", "refill, easy base"),
-    "KL term, β = 0.04": ("kl", "beta 0.04"),
-    "sampler in bfloat16": ("precision", "7 bits"),
-}
-FAR = 8.0  # smallest effects: an interval that goes on beyond ends in an arrow
 
 
 def arms_and_seeds(row: str, measure: str, only: Sequence[str] = ()) -> dict[str, list[float]]:
@@ -99,48 +79,6 @@ def _said(c: Comparison) -> str:
     return (
         f"{c.word}\n{what}{c.difference:+.{digits}f} [{c.low:+.{digits}f}, {c.high:+.{digits}f}]"
     ).replace("-", "−")
-
-
-def board(asked: Mapping[str, tuple[str, str]], *, caption: str) -> Picture:
-    """A line per comparison: its interval, in units of the smallest effect of interest.
-
-    asked: words -> (row, arm), the arm as data/race.json names it. The grey band is "no difference
-    that matters"; blue lies above 0, orange below, grey decides nothing.
-    """
-    found = {
-        words: next(c for c in results(row) if c.arm == arm) for words, (row, arm) in asked.items()
-    }
-
-    height = 42 + 29 * len(found)
-
-    def build(figure, _):
-        axes = figure.add_axes((0.385, 32 / height, 0.315, 1 - 38 / height))
-        axes.axvspan(-1, 1, color="#E4E4E4", lw=0)
-        axes.axvline(0, color=GREY, lw=1)
-        for k, (words, c) in enumerate(found.items()):
-            low, middle, high = (x / c.smallest for x in (c.low, c.difference, c.high))
-            colour = {"better": POSITIVE, "worse": NEGATIVE}.get(c.verdict, GREY)
-            axes.plot(np.clip([low, high], -FAR, FAR), [k, k], color=colour, lw=3)
-            if abs(middle) <= FAR:
-                axes.plot([middle], [k], "o", color=colour, ms=8, mec=BLACK)
-            for end in {np.sign(x) * FAR for x in (low, high) if abs(x) > FAR}:
-                mark = ">" if end > 0 else "<"
-                axes.plot([end], [k], mark, color=colour, ms=9, clip_on=False)
-            axes.text(-FAR * 1.08, k, words, ha="right", va="center", fontsize=TEXT)
-            axes.text(FAR * 1.08, k, _short(c), va="center", fontsize=TEXT)
-        axes.set(xlim=(-FAR, FAR), ylim=(len(found) - 0.5, -0.5), yticks=())
-        axes.set_xticks((-5, -1, 1, 5), ("−5 s", "−s", "+s", "+5 s"), fontsize=TEXT)
-
-    said = "; ".join(f"{words}: {_short(c)}" for words, c in found.items())
-    return static_figure(
-        build, size=(900, height), alt=f"Verdicts of the race. {said}.", caption=caption
-    )
-
-
-def _short(c: Comparison) -> str:
-    what = "SD " if c.statistic == "sd" else ""
-    word = c.word.replace("no difference larger than", "no difference above")
-    return f"{what}{c.difference:+.{2 if abs(c.difference) >= 1 else 3}f}, {word}".replace("-", "−")
 
 
 LINES = ((BLUE, "-"), (ORANGE, "--"), (GREEN, "-."), (BLACK, ":"))

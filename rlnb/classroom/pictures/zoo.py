@@ -116,5 +116,5 @@ def ageing(
         build,
         size=(900, 300),
         alt=f"Cosine of the pushes from a fresh batch to the running one. {said}.",
-        caption="1: the two methods push the same way. They part as the ratios move away from 1.",
+        caption="1: the two methods push the same way. At 0, where all ratios are 1, all do.",
     )
