@@ -134,88 +134,81 @@ task("dapo.t1", kept_groups_explorer(),
 # cost 138.
 # </details>
 #
-# **You pay for the rare answer, and it costs about $1/q$ answers however you group them.** What the
-# size changes is what comes with it. A kept pair has advantages +1 and −1, whether right is rare or
-# common; a larger group can tell. From 2 to 8 the price only rises from 32 answers to 40. DAPO
-# takes 16.
+# **You pay for the rare answer: about one over its chance, in one group or in many, until a group
+# has one almost surely.** Beyond that a group only gets larger. So from 2 to 8 the price hardly
+# rises, from 32 answers to 40. What the larger group buys is a comparison: in a pair every
+# advantage is +1 or −1, whether right answers are rare or common here.
 
 # %% [markdown]
 # ## Does a full batch pay?
 #
-# We train the same transformer in two ways, 8 groups a step. *Plain* takes the 8 groups that come;
-# early in training about six of them are mixed. *Refilled* draws further rounds of 8 until 8 groups
-# are mixed, and throws away what is over. Each has four learning rates and three seeds.
+# Go on from the end of that run, where six groups of ten are silent, in three ways. *Plain* makes
+# its updates on 8 groups as they come. *Refilled* draws rounds of 8 until 8 groups are mixed.
+# *Wide* takes 32 groups as they come: about as many answers as refilled writes. Each has four
+# learning rates and three seeds.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("dapo.2", "After 2,560 answers, each at its best rate: which is "
-        "ahead on 100 held-out problems?",
-        ["plain: it makes more updates from the same answers",
-         "refilled: a full batch bears a larger learning rate",
-         "level: a silent group costs both of them the same",
-         "refilled: every group in each of its batches teaches"])
+predict("dapo.2", "After 36 updates, each at its best rate: which is ahead "
+        "on 250 held-out problems?",
+        ["refilled: each of its groups teaches",
+         "wide: it trains on the most answers",
+         "refilled and wide alike, plain is behind",
+         "none: the mean gradient is the same for all"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+def best(arm, by, where):
+    """pass@1 at the best of the four rates, mean of three seeds."""
+    return pictures.late_at(arm, by, where).mean(1).max().item()
+
+done = {arm: best(arm, "updates", 36) for arm in pictures.LATE}
+paid = {arm: best(arm, "rounds", 5120) for arm in pictures.LATE}
+assert done["plain"] < 0.96 < min(done["refilled"], done["wide"])
+assert max(paid.values()) - min(paid.values()) < 0.012
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-ends = [mean(pictures.at_answers(runs[1], 2560))
-        for runs in pictures.ARMS.values()]
-bill = mean([curve("chain_refill", k, "generated").mean() / 64
-             for k in range(3)])
-reveal("dapo.2", "plain: it makes more updates from the same answers",
-       f"It solves {ends[0]} of them against {ends[1]}, and is ahead in "
-       f"each of the three seeds. A refilled step wrote {bill} times the "
-       "answers of a plain one, so refilled made about 23 updates and "
-       "plain 40. **Ask of every such curve: does the axis count steps or "
-       "answers?**",
-       pictures.refill_race(), instead={
-           "refilled: every group in each of its batches teaches":
-           "The groups that do not teach were written, too.",
-           "refilled: a full batch bears a larger learning rate":
-           "At the two largest rates refilled does end higher. But both "
-           "are best at 3e-4, and there plain is ahead.",
-           "level: a silent group costs both of them the same":
-           "Plain pays for that group, refilled for a new round of eight.",
+reveal("dapo.2", "refilled and wide alike, plain is behind",
+       f"{done['refilled']:.3f} and {done['wide']:.3f}, plain "
+       f"{done['plain']:.3f} (left). Silent groups add nothing to a sum, "
+       "so 32 groups of which 8 or 9 are mixed estimate what 8 mixed "
+       "groups estimate, and cost as many answers. **Dynamic sampling is "
+       "a larger batch.** And it is paid for: after as many *answers* "
+       "(right) the three have "
+       + ", ".join(f"{x:.3f}" for x in paid.values())
+       + ", and no difference is left. **Ask of every such curve: does "
+       "the axis count updates or answers?**",
+       pictures.late_race(), instead={
+           "refilled: each of its groups teaches":
+           "So do the mixed groups of the wide batch, and it has as many.",
+           "wide: it trains on the most answers":
+           "Most of them are silent, and add nothing.",
+           "none: the mean gradient is the same for all":
+           "Its direction is. Its noise is not: plain has three mixed "
+           "groups an update, the others eight or nine.",
        })
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# checked: the shares of mixed groups, and what was thrown away
+# checked: early in training
+early = [mean(pictures.at_answers(runs[1], 2560))
+         for runs in pictures.ARMS.values()]
+assert early == ["0.90", "0.85"]
 made, share = ([curve("chain_refill", k, name) for k in range(3)]
                for name in ("generated", "groups/mixed"))
 mixed = sum((n * m).sum() for n, m in zip(made, share)) / 8
 assert round(1 - 3 * len(made[0]) * 8 / mixed, 1) == 0.3
-plain = [curve("chain_stale_0", k, "groups/mixed").mean() for k in range(3)]
-assert 5.9 < 8 * sum(plain) / 3 < 6.1
 
 # %% [markdown]
-# There was little noise to save, and rounds of eight threw three mixed groups of ten away. So
-# repeat it where the page began: both go on from the end of that run, where six groups of ten are
-# silent. Which is ahead now? Left, both have made as many updates; right, both have written as many
-# answers.
-
-# %% jupyter={"source_hidden": true}
-# late in training: the picture
-pictures.late_race()
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# checked: what the next paragraph says of it
-best = [pictures.late_at(arm, "rounds", 5120)[:2].mean(1)
-        for arm in pictures.ARMS]
-assert (abs(best[0] - best[1]) < 0.01).all() and (best[0] > 0.95).all()
-steps = [pictures.late_at(arm, "updates", 36) for arm in pictures.ARMS]
-assert (steps[1] > steps[0]).all()
-broken = [(pictures.late_at(arm, "rounds", 5120)[3] < 0.3).sum()
-          for arm in pictures.ARMS]
-assert broken == [3, 1]
-
-# %% [markdown]
-# Per *update* refilled leads at every rate: its gradient is less noisy, as the authors say. It also
-# stands a larger rate: at 1.2e-3 plain breaks in all three seeds, refilled in one. Per *answer*, at
-# the two best rates, no difference is left. **In this toy refilling bought better updates and paid
-# for them in full.** Before you refill, look at the share of mixed groups, and at the mixed groups
-# thrown away. <!-- cited: 1.2e-3 -->
+# What refilling does better than a wide batch: it holds the *number* of mixed groups steady while
+# prompts become easy. What it does worse is early in training, where most groups are mixed and
+# rounds of 8 threw three mixed groups of ten away: from the start, after 2,560 answers, refilled
+# had 0.85 and plain 0.90. Before you refill, look at the share of mixed groups, and at the mixed
+# groups thrown away. <!-- cited: 0.85, 0.90 -->
 #
-# (On a cluster the price is another: if a step waits for its longest answer anyway, further groups
-# may cost little time. And whoever keeps the groups that are *ready first* keeps short answers.)
+# (Here the price is answers. On a cluster, where a step waits for its longest answer anyway,
+# further groups may cost little time. But if you keep the groups that are *ready first*, you keep
+# short answers.)
 
 # %% [markdown]
 # ## Second change: how far may a rare token go?
@@ -237,9 +230,8 @@ assert broken == [3, 1]
 # one. <!-- cited: 0.012, 0.0128 --> The lower edge stays: a wider one, the authors say, would push
 # tokens to zero.
 #
-# A clip ends the *gradient*; the update that crosses the edge is still made in full. In the
-# explorer the token is in every batch, and every update adds a fixed step to its logit until it is
-# clipped.
+# In the explorer the token is in every batch, and every update adds a fixed step to its logit until
+# it is clipped.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -252,17 +244,17 @@ task("dapo.t2", rare_token_explorer(),
 # <details><summary>What the task shows</summary>
 #
 # A step of 0.15, say, with 4 updates: one update takes the token from inside both bands to beyond
-# both. (And from 0.85 on neither edge ever clips a good token: no probability passes 1, so the
-# ratio stays below 1.18.)
-# <!-- cited: 0.15, 0.85, 1.18, 0.83, 0.18, 0.01, 0.41, 0.5 -->
+# both. A clip ends the *gradient*; the update that crosses the edge is still made in full. (And
+# from 0.85 on neither edge ever clips a good token: no probability passes 1, so the ratio stays
+# below 1.18.)
+# <!-- cited: 0.15, 0.85, 1.18, 0.83, 1.28, 0.78, 1.8, 0.8, 0.18, 0.01 -->
 # </details>
 #
-# **An edge of 1.2 acts only on tokens below 1/1.2 = 0.83** (1.28: below 0.78). Among these it lets
-# a rare one rise less: the logit by 0.18 at 0.01 and below, by 0.41 at 0.5. So it holds back the
-# less likely ones, as the authors argue, though by a factor of two at most between these. With 1.28
-# their entropy stayed higher (figure 2). It is no cure: a token that was not drawn has no term in
-# $J$, and entropy also falls when prompts are
-# solved. <!-- cited: 1.28, 0.78, 0.18, 0.01, 0.41, 0.5 -->
+# **An edge of 1.2 acts only on tokens below 1/1.2 = 0.83** (1.28: below 0.78). The
+# rarer the token, the less may its logit rise: by 1.8 at 0.8, by 0.18 at 0.01. So it holds back the
+# less likely ones, as the authors argue; with 1.28 their entropy stayed higher (figure 2). It is no
+# cure: a token that was not drawn has no term in $J$, and entropy also falls when prompts are
+# solved.
 
 # %% [markdown]
 # ## When can an edge act at all?
@@ -306,13 +298,16 @@ reveal("dapo.3", "in parts 2 to 16: the policy has moved by then",
 # %% [markdown]
 # ## Third change: a penalty of a hundredth
 #
-# DAPO also warns of the length limit. A penalty is added to the reward of an answer with $T$
-# tokens. It starts at 16,384 tokens and falls to −1 at the limit, 20,480:
+# An answer that is cut at the length limit has no result. To score it as wrong is noise: it may
+# have been on its way to a right one. So DAPO first leaves such answers out of the loss (overlong
+# filtering), and then warns before the limit, by a penalty on an answer with $T$ tokens. It starts
+# at 16,384 tokens and falls to −1 at the limit, 20,480:
 #
 # $$-\mathrm{clip}\Big(\frac{T-16384}{4096},\,0,\,1\Big)$$
 #
 # Take a group of four wrong answers with 16,000, 16,424, 15,000 and 9,000 tokens. One is 40 tokens
-# over and pays 0.01. Suppose that the group gets into the loss.
+# over and pays 0.01. A filter on right and wrong drops this group. A filter on the reward *with*
+# the penalty keeps it, for its rewards differ. Then it gets into the loss.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -328,7 +323,7 @@ T = torch.tensor([16000.0, 16424.0, 15000.0, 9000.0])
 penalty = -((T - 16384) / 4096).clamp(0, 1)
 warned = (penalty - penalty.mean()) / (penalty.std(correction=0) + 1e-6)
 reveal("dapo.4", "about −1.7: as if it alone were wrong",
-       f"−{-warned[1]:.2f}, minus the root of 3. The std of the group is "
+       f"−{-warned[1]:.2f}, minus the root of 3. The std of the four is "
        "as tiny as the penalty, and dividing by it removes the size: 4 "
        "tokens over or 400 get the same. **The silent group speaks again, "
        "and it teaches length and nothing else.**",
@@ -372,8 +367,8 @@ reveal("dapo.4", "about −1.7: as if it alone were wrong",
 # | formula | $P(p)=1-p^G-(1-p)^G$ · a kept group costs $1/\bar P$ groups · band 0.8 to 1.28 |
 # | picture | a hill: groups are mixed in the middle, silent at both ends |
 # | number | p = 0.95 and G = 8: 34 % of the groups are mixed |
-# | measured, one toy, three seeds | per answer plain was ahead early (three groups of four mixed), level late (four of ten); per update refilled was ahead late |
-# | the edge acts | after updates since sampling, on tokens below $1/1.28$, that is 0.78 |
+# | measured, one toy, three seeds | late, 8 mixed groups did what 32 groups as they come did, at the same price; per answer no gain |
+# | the edge acts | after updates since sampling, on tokens below $1/1.28$ |
 
 # %%
 score("dapo.1", "dapo.2", "dapo.3", "dapo.4")
@@ -488,8 +483,8 @@ check.silent_bug_dapo(my_test)
 #
 # Without a KL term groups with equal rewards have no gradient. With chance p to be right a share of
 # 1 − p^G − (1−p)^G is mixed; a kept group costs one over the mean of that over the prompts. It buys
-# a less noisy gradient of the same mean direction: hard prompts stay as rare among the mixed groups
-# as before. It needs a cap on the rounds.
+# a less noisy gradient of the same mean direction, as a larger batch would: hard prompts stay as
+# rare among the mixed groups as before. It needs a cap on the rounds.
 # </details>
 # <details><summary><b>What does clip-higher do, exactly?</b></summary>
 #
@@ -509,10 +504,10 @@ check.silent_bug_dapo(my_test)
 #
 # <details><summary><b>Their curve reaches the score in half the steps. Convinced?</b></summary>
 #
-# Not before I see answers on the axis. A refilled step writes more. In our recorded runs it was
-# ahead per update; per answer it was behind early and level late, when six groups of ten are
-# silent. It also stood a larger learning rate. If generation waits for the longest answer anyway,
-# wall-clock time may favour it.
+# Not before I see answers on the axis. A refilled step writes more. In our toy, late in training,
+# it was ahead per update, level with a plain batch of four times as many groups, and level with all
+# per answer; early it was behind. If generation waits for the longest answer anyway, wall-clock
+# time may favour it.
 # </details>
 # <details><summary><b>Does clip-higher prevent entropy collapse?</b></summary>
 #

@@ -82,6 +82,20 @@ def test_refilling_is_behind_per_answer_at_the_best_of_four_rates_and_higher_at_
         assert 1.17 < made.sum() / (made * mixed).sum() < 1.26
 
 
+def test_late_a_wide_batch_does_what_a_refilled_one_does():
+    after, paid = (
+        {arm: pictures.late_at(arm, by, n) for arm in pictures.LATE}
+        for by, n in (("updates", 36), ("rounds", 5120))
+    )
+    best = {arm: int(x.mean(1).argmax()) for arm, x in after.items()}
+    plain, refilled, wide = (after[arm][best[arm]] for arm in ("plain", "refilled", "wide"))
+    assert plain.max() < min(refilled.min(), wide.min())
+    assert abs(refilled.mean() - wide.mean()) < 0.006
+    assert (after["refilled"] > after["plain"]).all()
+    level = [x.mean(1).max() for x in paid.values()]
+    assert max(level) - min(level) < 0.012
+
+
 def test_a_ratio_moves_with_the_updates_since_sampling_and_not_with_reuse():
     """In these runs every answer is used once; the number is how many updates late."""
     largest = {
@@ -101,7 +115,8 @@ def test_answers_between_two_evaluations_lie_on_the_line():
 def test_pictures_draw_and_say_their_numbers():
     assert "0.38" not in pictures.silent_run().alt
     assert "0.38" in pictures.silent_run(answered=True).alt
-    assert "0.84 to 0.86" in pictures.refill_race().alt
+    alt = pictures.late_race().alt
+    assert "after 36 updates, wide: " in alt and "after 5,120 answers, refilled: " in alt
     assert "last ten steps: 0.93 right, 0.39 mixed" in pictures.hill().alt
     trap = pictures.overlong_trap(torch.tensor([9.0, 11.0]), torch.tensor([0.0, -0.5]),
                                   torch.tensor([1.0, -1.0]))  # fmt: skip

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 import numpy as np
 from torch import Tensor
 
 from rlnb.classroom.figures import (
     BLACK,
+    BLUE,
     GREY,
     NEGATIVE,
     ORANGE,
@@ -21,16 +21,7 @@ from rlnb.classroom.figures import (
 from rlnb.classroom.pictures.recorded_runs import curve, evaluations, running_mean, seeds
 from rlnb.shipped import data_folder
 
-__all__ = [
-    "RATES",
-    "at_answers",
-    "hill",
-    "late_at",
-    "late_race",
-    "overlong_trap",
-    "refill_race",
-    "silent_run",
-]
+__all__ = ["RATES", "at_answers", "hill", "late_at", "late_race", "overlong_trap", "silent_run"]
 
 TEXT = 10.5  # points: the size of the page's own text
 RUN, GROUP = "chain_dr_grpo", 8
@@ -46,7 +37,7 @@ ARMS = {
         "chain_refill_lr_4x",
     ),
 }
-ARM_LOOK = {"plain": (BLACK, "-", "o"), "refilled": (ORANGE, "--", "s")}
+LATE = {"plain": (BLACK, "-", "o"), "refilled": (ORANGE, "--", "s"), "wide": (BLUE, ":", "^")}
 
 
 def silent_run(answered: bool = False) -> Picture:
@@ -124,52 +115,8 @@ def at_answers(run: str, answers: int) -> list[float]:
     return out
 
 
-def refill_race(budgets: Sequence[int] = (2560,)) -> Picture:
-    """Share solved at equal numbers of generated answers against the learning rate; every seed."""
-    table = {
-        (n, name): np.array([at_answers(run, n) for run in runs])
-        for n in budgets
-        for name, runs in ARMS.items()
-    }
-
-    def build(figure, _):
-        for k, n in enumerate(budgets):
-            axes = figure.add_axes(
-                (0.07 + 0.8 / len(budgets) * k, 0.19, 0.8 / len(budgets) - 0.05, 0.69)
-            )
-            for j, name in enumerate(ARMS):
-                color, line, marker = ARM_LOOK[name]
-                x, values = np.arange(len(RATES)) + 0.03 * (2 * j - 1), table[n, name]
-                axes.plot(x, values.mean(1), color=color, ls=line, lw=2.4, label=name)
-                axes.plot(x, values, marker, color=color, ms=6, mec="white", mew=0.8)
-            axes.set(ylim=(0, 1), xlim=(-0.3, len(RATES) - 0.7))
-            axes.set_xticks(range(len(RATES)), [f"{3 * rate:g}" for rate in RATES])
-            axes.tick_params(labelsize=TEXT)
-            axes.set_xlabel("learning rate, in 1e-4", fontsize=TEXT)
-            axes.set_title(f"after {n:,} answers", fontsize=TEXT, weight="bold")
-            if k == 0:
-                axes.set_ylabel("share of 100 problems solved", fontsize=TEXT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
-
-    said = "; ".join(
-        f"{n} answers, {name}: "
-        + ", ".join(
-            f"rate {3e-4 * rate:g} {values.min():.2f} to {values.max():.2f}"
-            for rate, values in zip(RATES, table[n, name], strict=True)
-        )
-        for n in budgets
-        for name in ARMS
-    )
-    return static_figure(
-        build,
-        size=(900, 300),
-        alt=f"Share solved at equal numbers of answers, three seeds. {said}.",
-        caption="Points: every seed. Lines: their mean. Both are best at 3e-4.",
-    )
-
-
 def late_at(arm: str, by: str, where: float) -> np.ndarray:
-    """(rates, seeds): pass@1 of the late runs of `arm` at `where` updates, or answers.
+    """(rates, seeds): pass@1 of the late runs of `arm` in LATE at `where` updates, or answers.
 
     by: "updates", "rounds" or "single", as `rlnb.training.studies.late_refill` counts them.
     """
@@ -192,14 +139,13 @@ def late_race(updates: int = 36, answers: int = 5120) -> Picture:
         (f"after {updates} updates", "updates", updates),
         (f"after {answers:,} answers", "rounds", answers),
     )
-    table = {(by, arm): 1 - late_at(arm, by, where) for _, by, where in panels for arm in ARMS}
+    table = {(by, arm): 1 - late_at(arm, by, where) for _, by, where in panels for arm in LATE}
 
     def build(figure, _):
         for k, (title, by, _where) in enumerate(panels):
             axes = figure.add_axes((0.085 + 0.41 * k, 0.19, 0.345, 0.69))
-            for j, name in enumerate(ARMS):
-                color, line, marker = ARM_LOOK[name]
-                x, values = np.arange(len(RATES)) + 0.04 * (2 * j - 1), table[by, name]
+            for j, (name, (color, line, marker)) in enumerate(LATE.items()):
+                x, values = np.arange(len(RATES)) + 0.09 * (j - 1), table[by, name]
                 axes.plot(x, values.mean(1), color=color, ls=line, lw=2.4, label=name)
                 axes.plot(x, values, marker, color=color, ms=6, mec="white", mew=0.8)
             axes.set(yscale="log", ylim=(0.02, 1.1), xlim=(-0.3, len(RATES) - 0.7))
@@ -220,7 +166,7 @@ def late_race(updates: int = 36, answers: int = 5120) -> Picture:
             for rate, values in zip(RATES, table[by, arm], strict=True)
         )
         for title, by, _ in panels
-        for arm in ARMS
+        for arm in LATE
     )
     return static_figure(
         build,
