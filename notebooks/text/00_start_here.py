@@ -126,8 +126,10 @@ reveal("start_here.1", "the loss is 0, the gradient is not",
 # %% [markdown]
 # A loss that is made for its gradient is called a **surrogate**. It stands for the mean reward
 # $J=\mathbb E[R]$ of all answers that the model may write. Page 02 derives
-# $\nabla J=\mathbb E[(R-b)\,\nabla\log\pi]$ for any constant $b$; minus the gradient of a
-# surrogate is an estimate of that.
+# $\nabla J=\mathbb E[(R-b)\,\nabla\log\pi]$ for any constant $b$, with the π of the whole answer;
+# minus the gradient of a surrogate shall estimate that. GRPO's loss does so with liberties: a mean
+# that contains the answer's own reward, a spread and a length to divide by. What these change is
+# the matter of 03, 09 and 10.
 #
 # Now use the same four answers for many steps. The model moves, so ρ leaves 1. PPO and GRPO put a
 # **clip** on it: $\min\big(\rho A,\ \mathrm{clip}(\rho,0.8,1.2)\,A\big)$ stands where $\rho A$
@@ -145,6 +147,8 @@ predict("start_here.4", "What are loss and gradient now?",
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 edge = torch.tensor([1.2, 1.2, 0.8, 0.8]) * A
+undetached = (logp - logp).exp().sum()             # a constant, see below
+assert not torch.autograd.grad(undetached, logp)[0].any()
 reveal("start_here.4", "the loss is −0.2, the gradient is 0",
        "The min takes 1.2 for a right answer and −0.8 for a wrong one: "
        f"the loss is $-\\frac14(1.2+1.2-0.8-0.8)={-edge.mean():.1f}$. "
@@ -177,8 +181,8 @@ reveal("start_here.4", "the loss is −0.2, the gradient is 0",
 # * **The clip**: only if the model has stepped since the answers were written. That is also so when
 #   a batch is used once, in several mini-batches (`ppo_epochs=1` in verl, and a mini-batch smaller
 #   than the batch): from the second on. Log the share of clipped tokens; it is near 1.
-# * **A bug**: unequal groups, first step, and still 0. Look at the mask, and whether the
-#   log-probabilities of now were computed with a gradient.
+# * **A bug**: unequal groups, first step, and still 0. Then ρ may have been formed as
+#   exp(logp − logp) without a `detach`: a constant.
 #
 # And does a clipped token stand still? In the toy it does. In a network the tokens share weights,
 # and the optimizer carries on what it has begun: a clipped token is no longer pushed, but others
@@ -237,8 +241,10 @@ reveal("start_here.3", "right answers are longer than wrong ones",
 # $$\text{loss}=-\,p(1-p)\,\frac{T_r-T_w}{72}$$
 #
 # It is 0 where the lengths agree, and where $p$ is 0 or 1. In this run the lengths were near each
-# other by step 20, and ever more groups were all right. **The middle curve never said how well the
-# model does sums.**
+# other by step 20, and ever more groups were all right. And each point of the curve belongs to new
+# answers: forty different functions, each read before its step. Within one batch a loss does fall,
+# as from 0 to −0.2 above; the next batch begins anew. <!-- cited: -0.2 --> **The middle curve never
+# said how well the model does sums.**
 
 # %% jupyter={"source_hidden": true}
 # the explorer and its tasks
@@ -246,27 +252,30 @@ task("start_here.t", loss_and_gradient.loss_and_gradient_explorer(),
      ("Fresh answers, and a loss above 0. Say first how many of the four "
       "must be right (3, 5, 2 and 6 tokens; the first ones are right).",
       loss_and_gradient.above_zero),
-     ("A loss that is not 0, and a gradient of exactly 0. Then try the "
-      "same with one right answer. Say first why it takes longer.",
-      loss_and_gradient.only_the_loss))
+     ("Answers alike: a loss that is not 0, and a gradient of exactly 0, "
+      "with one right answer. Say first whether it takes more or fewer "
+      "steps than with two.",
+      loss_and_gradient.one_right_and_only_the_loss))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
 # 1. Count each token alike, and one or three right. With two the loss is 0 by accident: 3 + 5 = 2 +
 #    6. (Here the sum over the tokens is divided by all 16.)
-# 2. Two or three right, and six steps. With one right, its A is 1.73 and the wrong ones have −0.58.
-#    A token of the last answer is then pushed by 0.58/(4 · 6) = 0.024 a step, and has log 0.8 =
-#    −0.22 to go: more than the slider's eight steps. <!-- cited: 0.8, 1.73, -0.58, 0.024, -0.22 -->
+# 2. Eleven steps, with two right answers six. With one right, its A is 1.73 and the wrong ones have
+#    −0.58. A token of the last answer is then pushed by 0.58/(4 · 6) = 0.024 a step, less as ρ
+#    falls, and has log 0.8 = −0.22 to go.
+#    <!-- cited: 0.8, 1.73, -0.58, 0.024, -0.22 -->
 # </details>
 #
 # What moves a logged loss away from 0, with no harm done:
 #
 # * an average that counts tokens, with right and wrong answers of different length;
 # * a step since the answers were written;
-# * advantages that do not add up to 0 in a group, an entropy term, a critic's (07);
-# * a KL term: then the log contains β times the KL, and climbs as the model leaves its start (05).
-#   Whether it leaves too far, the KL's own curve says.
+# * advantages that do not add up to 0 in a group;
+# * further terms: a critic's loss (07), an entropy bonus, a KL. With a KL term the log contains β
+#   times the KL, and climbs as the model leaves its start (05); whether it leaves too far, the KL's
+#   own curve says.
 #
 # If none of these is there and a fresh loss is far from 0, look for answers that were left out of
 # the sum after the advantages were computed, and for a ratio that is formed with the inference
@@ -290,9 +299,9 @@ task("start_here.t", loss_and_gradient.loss_and_gradient_explorer(),
 # <details><summary><b>Why the ratio, and not A · log π?</b></summary>
 #
 # On fresh answers the gradients are the same, since ∇ρ = ∇log π where ρ is 1. The logged values
-# differ: ρA sums to 0 in a group, −A · log π to how much likelier the wrong answers are than the
-# right ones, in logs. Once the model has stepped, the answers come from an older policy, and only
-# the ratio corrects for that (04).
+# differ: ρA sums to 0 in a group; −A · log π is the log-probability of the wrong answers minus that
+# of the right ones. Once the model has stepped, the answers come from an older policy, and the
+# ratio corrects for that, token by token (how far that goes: 04).
 # </details>
 # <details><summary><b>My loss is flat at 0. Is training broken?</b></summary>
 #
@@ -302,8 +311,8 @@ task("start_here.t", loss_and_gradient.loss_and_gradient_explorer(),
 # </details>
 # <details><summary><b>And if it is flat at 0 with a gradient of 0?</b></summary>
 #
-# Then no group has unequal rewards, or the mask lets no token through. The clip would leave a loss
-# that is not 0, apart from accidents. And had the graph been cut, PyTorch would stop with an error.
+# Then no group has unequal rewards, or the old log-probabilities were not detached, so that ρ is a
+# constant. The clip would leave a loss that is not 0, apart from accidents.
 # </details>
 
 # %% [markdown]

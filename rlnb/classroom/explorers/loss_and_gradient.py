@@ -19,7 +19,7 @@ CAPTION = (
     "sixteen pushes together."
 )
 SIZE = (900, 290)
-MOST = 8  # steps
+MOST = 12  # steps
 GRPO = ZOO["grpo"].replace(terms=())
 RULES = {"each answer": GRPO, "each token": GRPO.replace(weights=token_mean)}
 
@@ -112,6 +112,11 @@ def alt(data) -> str:
 def only_the_loss(data) -> bool:
     """A loss that is not 0, and no gradient: the clip has silenced every token."""
     return abs(data["loss"]) > 1e-6 and data["norm"] == 0.0
+
+
+def one_right_and_only_the_loss(data) -> bool:
+    """The same with one right answer, each answer alike."""
+    return data["right"] == 1 and data["counts"] == "each answer" and only_the_loss(data)
 
 
 def above_zero(data) -> bool:

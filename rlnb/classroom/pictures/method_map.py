@@ -82,8 +82,8 @@ def method_map(written: Collection[str], only: Collection[str] = ()) -> Picture:
         lambda figure, _: _draw(figure, places, pages),
         alt=alt,
         size=(900, 500 if not only else 330),
-        caption="A method is a choice of baseline and a way to tame the importance ratio. The "
-        "number is its page"
+        caption="Mostly, a method is a choice of baseline and a way to tame the importance ratio. "
+        "The number is its page"
         + ("; empty boxes are still to come." if follow else ".")
         + (" RLOO's mean is that of the other answers." if have else ""),
     )
