@@ -137,16 +137,25 @@ def test_a_lab_s_filled_boxes_are_the_parts_in_which_it_is_not_grpo(who):
         assert [float(x) for x in numbers] == pytest.approx(list(surrogate.edges))
 
 
-def test_the_labs_picture_says_updates_letters_and_who_is_outside():
+def test_the_labs_picture_says_updates_and_kimi_is_no_row():
     said = repr(labs.labs())
     assert "DeepSeek-R1, updates 16: surrogate clip, −9 to 11, terms k3" in said
     assert "DAPO, updates 16: reward length penalty" in said
     assert (
         "GSPO, updates 4: ratio per answer, surrogate clip, 0.9997 to 1.0004, terms unsaid" in said
     )
-    assert "DeepSeek-V3.2, updates unsaid" in said and "Kimi k1.5 is in no column" in said
+    assert "OLMo 3 Think, updates 1: advantage mean only" in said
     with pytest.raises(ValueError, match="Kimi k1.5 is no composition: it squares"):
         labs.changed_choices("Kimi k1.5")
+
+
+def test_kimi_s_square_pushes_like_a_penalty_in_the_reward():
+    torch.manual_seed(0)
+    old, R, b, tau = torch.randn(3, 5), torch.tensor([1.0, 0.0, 1.0]), 0.4, 0.3
+    logp = (old + 0.2 * torch.randn(3, 5)).requires_grad_()
+    gap = R - b - tau * (logp - old).sum(1)
+    (slope,) = torch.autograd.grad((gap**2 / 2).sum(), logp)
+    assert torch.allclose(-slope, (tau * gap.detach())[:, None].expand(3, 5))
 
 
 def test_olmo_s_clip_never_acts_at_its_one_update_and_its_gate_does():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.patches import Rectangle
 
-from rlnb.classroom.figures import BLACK, GREY, ORANGE, Picture, static_figure
+from rlnb.classroom.figures import GREY, ORANGE, Picture, static_figure
 from rlnb.interop.labs import lab
 from rlnb.objective import ZOO, difference
 
@@ -36,15 +36,9 @@ BOXES: dict[str, dict[str, str]] = {
         "weights": "all tokens\nalike",
         **NO_KL,
     },
-    "DeepSeek-V3.2": {
-        "advantage": "mean only",
-        "gate": "mask far\nbad answers",
-        "terms": "k3 times ρ,\nβ unsaid",
-    },
 }
 # what a lab pays beside the verdict: it is no part of the policy's loss in `rlnb.interop.labs`
 PAID = {"DAPO": "length\npenalty", "MiniMax-M1": "length\npenalty"}
-OUTSIDE = "Kimi k1.5"
 TOP, HIGH, LEFT = 30, 43, 140
 NARROW, WIDE = 62, 106  # of the first column, and of the others
 
@@ -77,7 +71,7 @@ def labs() -> Picture:
     """A row per lab, GRPO's on top; boxes that differ are filled and say what stands there."""
 
     def build(figure, _):
-        height = TOP + HIGH * (len(BOXES) + 2)
+        height = TOP + HIGH * (len(BOXES) + 1)
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set(xlim=(0, 900), ylim=(height, 0))
         axes.axis("off")
@@ -98,16 +92,11 @@ def labs() -> Picture:
         axes.text(867, TOP + HIGH / 2, "1", ha="center", va="center", fontsize=TEXT)
         for row, who in enumerate(BOXES, 1):
             middle = TOP + HIGH * (row + 0.5)
-            name = f"{who} ({lab(who).letter})"
-            axes.text(6, middle, name, va="center", fontsize=TEXT)
+            axes.text(6, middle, who, va="center", fontsize=TEXT)
             axes.text(867, middle, _updates(who), ha="center", va="center", fontsize=TEXT)
             for k, column in enumerate(COLUMNS):
                 said = _said(who).get(column, "")
                 cell(k, row, said, LIT if said else QUIET, ORANGE if said else QUIET)
-        middle = TOP + HIGH * (len(BOXES) + 1.5)
-        axes.text(6, middle, f"{OUTSIDE} ({lab(OUTSIDE).letter})", va="center", fontsize=TEXT)
-        axes.text(LEFT + 8, middle, "squares the log-ratio of a whole answer: in no column",
-                  va="center", fontsize=TEXT, color=BLACK, style="italic")  # fmt: skip
 
     said = "; ".join(
         f"{who}, updates {_updates(who)}: "
@@ -116,8 +105,7 @@ def labs() -> Picture:
     )
     return static_figure(
         build,
-        size=(900, TOP + HIGH * (len(BOXES) + 2)),
-        alt=f"What labs published, told against GRPO. {said}. {OUTSIDE} is in no column.",
-        caption="Filled: another entry than GRPO's. Where a whole row comes from: A, the authors' "
-        "text or code; B, a library's. Updates: steps per batch of answers.",
+        size=(900, TOP + HIGH * (len(BOXES) + 1)),
+        alt=f"What labs published, told against GRPO. {said}.",
+        caption="Filled: another entry than GRPO's, or unsaid. Updates: steps per batch.",
     )
