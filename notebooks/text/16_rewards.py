@@ -54,7 +54,7 @@ pictures.paid_and_true()
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("rewards.1", "Same model, same 40 steps, but paid by the coin. How "
+predict("rewards.1", "Same base, same 40 steps, but paid by the coin. How "
         "many of 100 problems are solved after it?",
         ["about 60: it was unlearning that hurt",
          "about 47: a coin teaches nothing",
@@ -64,10 +64,11 @@ predict("rewards.1", "Same model, same 40 steps, but paid by the coin. How "
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("rewards.1", "none: it forgets all the same",
-       "In all three seeds, and sooner than under the grader. In a group "
-       "some answers are paid and some are not, so there are advantages, "
-       "and every step moves the weights. Only pay for the right list "
-       "works against the forgetting. In steps of a tenth (right) the "
+       "In all three seeds. On average a coin's step is 0, but no single "
+       "step is: in a group some answers are paid and some are not, and "
+       "every step moves the weights. What the steps have in common is "
+       "that nothing holds the skill. Only pay for the right list does. "
+       "In steps of a tenth (right) the "
        "model paid for the right list improves; the other two still "
        "forget.",
        pictures.three_pays(),
@@ -77,7 +78,7 @@ reveal("rewards.1", "none: it forgets all the same",
            "about 47: a coin teaches nothing":
            "It teaches nothing, and yet it moves the weights.",
            "about 25: it forgets at half the speed":
-           "It forgets at least as fast: nothing pulls back.",
+           "It forgets as fast: nothing pulls back.",
        })
 
 # %% [markdown]
@@ -89,8 +90,7 @@ reveal("rewards.1", "none: it forgets all the same",
 # ([a public study](https://www.alignmentforum.org/posts/R5MdWGKsuvdPwGFBG/steering-rl-training-benchmarking-interventions-against)).
 
 # %% [markdown]
-# **The reward can rise while what you wanted is lost, even where it is not the reward that loses
-# it.**
+# **The reward can rise while what you wanted is lost. And the reward need not be what loses it.**
 #
 # ## Which grader would you buy?
 #
@@ -220,7 +220,7 @@ for k in (4, 8):
 # %% [markdown]
 # Up to about 3 the score means what it says. A score of 8 means nothing: a gold of 8 is eight stds
 # out, an error of 8 an ordinary glitch. The more answers compete, the more winners come from up
-# there. **Beyond some score, a higher score means a larger error.**
+# there. **Beyond some score, what is added is error only.**
 #
 # Errors like B's are called **heavy-tailed**: large ones are rare, but far more frequent than a
 # normal distribution allows.
@@ -346,8 +346,8 @@ reveal("rewards.5",
 # %% [markdown]
 # Why so little? The error $e$ of either grader is independent of gold, so the weight splits:
 # $e^{(g+e)/\beta}=e^{g/\beta}\,e^{e/\beta}$. The first factor moves the mean of gold from 0 to
-# $1/\beta$. The second moves the error alone. So at equal $\beta$ both graders have about the same
-# gold, and differ in the nats that they burn for it:
+# $1/\beta$. The second moves the error alone. So at a $\beta$ that is not small both graders have
+# about the same gold, and differ in the nats that they burn for it:
 
 # %% jupyter={"source_hidden": true}
 # folded: what a β costs, and which β 2.5 nats pay for
@@ -361,32 +361,34 @@ cost, got = path([leashed(1, B)])
 print(f"{cost[0]:.1f} nats under B: β = 1,    gold {got[0]:.2f}")
 
 # %% [markdown]
-# Large errors are dear: under B the nats are gone before $\beta$ is small. Why does gold even fall
-# (last line), where $1/\beta$ is 1? The list ends: nearly all probability is on the one answer with
-# the highest score, a glitch with ordinary gold.
+# Large errors are dear: under B the nats are gone before $\beta$ is small.
 #
-# And best of $N$? Pay RL the rank $u$ of an answer, which forgets how large an error is, and it
-# comes close to the curve of best of $N$ (triangles).
+# And the last line, where $1/\beta$ would be 1? There the list of answers ends: nearly all
+# probability is on the one with the highest score, a glitch with ordinary gold.
 #
 # **β chooses where on the curve of your pay you stop. It does not lift that curve.** Here by
 # construction; Gao et al. measured it: runs with and without a penalty lay on one curve.
 #
-# Real reward models? Those that Kwa et al. measured looked light-tailed, and yet gold turns in
-# Gao's runs. There it is *not* this page's mechanism. A likely one: the error was small on answers
-# like those that the model learned from, and training leaves them.
+# Real reward models? Those that Kwa et al. measured looked light-tailed. Gold turns in Gao's runs,
+# of other reward models, all the same: so heavy tails are probably not the whole story. A likely
+# part: the error was small on answers like those that the model learned from, and training leaves
+# them. Against that one labels fresh answers of the trained policy, and trains the reward model
+# again.
 #
 # <details><summary>One level deeper: best of N is RL, too</summary>
 #
 # Look at the third line of the derivation: $N u^{N-1}=N e^{(N-1)\log u}$. That is
 # $\pi_{\text{ref}}\,e^{R/\beta}$ with the pay $\log u$ and $\beta=1/(N-1)$. Best of $N$ is RL that
-# is paid by rank.
+# is paid by rank, which forgets how large an error is. Paid the rank $u$ itself, RL comes close to
+# its curve (triangles).
 # </details>
 #
 # ## You run GRPO. Which curve is yours?
 #
-# GRPO pays the z-score in a group of eight: at most √7, about 2.6, however high a glitch scores.
-# Often the grader only says pass or fail. Let B pass all scores above 2: then 26 in 100 passes are
-# glitches. <!-- cited: 2.6, 26 -->
+# We do not run GRPO here. We take what it pays an answer beside seven of the starting policy, and
+# go to the optimum of that pay: the z-score in a group of eight, at most √7, about 2.6, however
+# high a glitch scores. Often the grader only says pass or fail. Let B pass all scores above 2: then
+# 26 in 100 passes are glitches. <!-- cited: 2.6, 26 -->
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -446,9 +448,10 @@ reveal("rewards.8",
        })
 
 # %% [markdown]
-# **Pay that cannot tell two answers apart cannot prefer the worse one.** So with pass or fail your
-# curve does not turn, as long as a false pass is no easier to learn than a true one. One trick for
-# all prompts, as with `run_tests`, breaks that. Graded scores gave the dashed curve here: better at
+# **Pay that cannot tell two answers apart cannot prefer the worse one.** So with pass or fail the
+# *optimum* does not turn. A run may all the same: if a false pass is easier to learn than a true
+# one, as one trick for all prompts is (`run_tests`); or if its steps lose what the pay does not
+# protect, as the sorter's did. Graded scores gave the dashed curve here: better at
 # first, and it turns. Dr. GRPO does not divide by the std; its pay is the raw score, shifted and
 # scaled: the dotted curve.
 #
@@ -472,7 +475,7 @@ score("rewards.1", "rewards.2", "rewards.5", "rewards.8")
 # | formula | one normal error: $\mathbb E[g\mid r]=r/(1+s^2)$, never turns · best of N: $\mathrm{KL}\le\log N-(N-1)/N$, equal while each answer is rare · RL: $\pi_{\text{ref}}e^{R/\beta}$ |
 # | numbers | B, right on 92 % of pairs: gold 1.57 at N = 32, 0.50 at 256; A, right on 75 %: 1.98 at 256. At 2.5 nats under B: best of N 1.57, RL 0.26 |
 # | the KL penalty | β chooses where on the curve of your pay you stop; it does not lift it. Raw scores, independent errors: gold is about 1/β; large errors burn more nats for it |
-# | GRPO | pass or fail: gold climbs to what passes, if false passes are no easier to learn; graded scores: it turns |
+# | GRPO | at the optimum: pass or fail climbs to what passes; graded scores turn. A run may also drift, or learn the easier pass |
 # | what lifts it | another pay: the rank instead of the score; a cap where glitches are outnumbered |
 # | which grader | the one with the most gold at the nats you will spend |
 
