@@ -137,3 +137,11 @@ def test_float32_is_the_slowest_of_the_five_changes():
     )
     seconds = [sum(gpu_budget.compute(**c)["seconds"].values()) for c in changes]
     assert max(seconds) == seconds[3] > 1.5 * max(s for s in seconds if s != seconds[3])
+
+
+def test_on_right_answers_only_no_problem_is_lost():
+    path = RUNS / "chain_many_right_only.json"
+    left = {name: 250 - row.count(0) for name, row in solved(path).items()}
+    assert list(left.values()) == [250, 250, 249, 249]
+    clean = {name: 250 - part["clean"].count(0) for name, part in parts(path).items()}
+    assert clean["seed 0"] == 250 and min(clean.values()) == 249

@@ -210,8 +210,8 @@ def filtering(rounds: Sequence[Sequence[Mapping[str, float]]]) -> Picture:
         alt=f"pass@1, three seeds. After 5,120 answers GRPO {three(curves['GRPO'][:, -1])}, right "
         f"answers only {three(curves['right answers only'][:, -1])}; filtering after one, two and "
         f"three rounds {'; '.join(three(column) for column in imitated.T[1:])}.",
-        caption="Thin: every seed. An update takes 128 answers drawn at one time, or the right "
-        "ones of them; forty updates in 5,120 answers, in all three.",
+        caption="Thin: every seed. All make forty updates in 5,120 answers. The upper two draw 128 "
+        "for each update; filtering draws all 5,120 first, and uses each right one several times.",
     )  # fmt: skip
 
 

@@ -3,7 +3,8 @@
     python -m rlnb.training.studies.many_answers data/runs/chain_many_answers.json
 
 samples 32 answers to each held-out problem from the shipped model, trains it with
-`chain_dr_grpo_seedN`'s recipe for each seed, and samples again. `solved` reads the file, `parts`
+`chain_dr_grpo_seedN`'s recipe for each seed, and samples again; with `--objective reinforce` only
+right answers are pushed. `solved` reads the file, `parts`
 which of the right answers were direct and which were right in every step; `pass_at` is pass@k
 without bias (Chen et al. 2021, arXiv 2107.03374, equation 1).
 """
@@ -107,7 +108,13 @@ def shares(path: str | Path, name: str, answers: int = ANSWERS) -> dict[str, flo
     }
 
 
-def measure(path: Path, recipe: Recipe, prompts: int = PROMPTS, answers: int = ANSWERS) -> None:
+def measure(
+    path: Path,
+    recipe: Recipe,
+    prompts: int = PROMPTS,
+    answers: int = ANSWERS,
+    objective: str = "dr_grpo",
+) -> None:
     """Writes what `path` lacks: the base, then a trained model for each seed."""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     task = TASKS["chain"]
@@ -116,9 +123,9 @@ def measure(path: Path, recipe: Recipe, prompts: int = PROMPTS, answers: int = A
             continue
         model, tokenizer = load(data_folder() / "model")
         if name != "base":
-            train(model, tokenizer, task, ZOO["dr_grpo"], replace(recipe, seed=int(name[5:])),
+            train(model, tokenizer, task, ZOO[objective], replace(recipe, seed=int(name[5:])),
                   progress=False)  # fmt: skip
-        found.setdefault("header", {"task": "chain", "objective": "dr_grpo", "answers": answers,
+        found.setdefault("header", {"task": "chain", "objective": objective, "answers": answers,
                                     **environment(model.device)})  # fmt: skip
         drawn = pass_rate(model, tokenizer, task, prompts=prompts, num_generations=answers)
         direct = torch.tensor([text.startswith("so") for text in drawn.texts])
@@ -145,9 +152,11 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("path", type=Path, help="the .json file to write or to complete")
     parser.add_argument("--steps", type=int, default=Recipe.steps)
+    parser.add_argument("--objective", default="dr_grpo")
     args = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    measure(args.path, Recipe(steps=args.steps, eval_every=0, checkpoint_every=0))
+    recipe = Recipe(steps=args.steps, eval_every=0, checkpoint_every=0)
+    measure(args.path, recipe, objective=args.objective)
     return 0
 
 
