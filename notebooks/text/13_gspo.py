@@ -106,7 +106,8 @@ print(f"of {gap.numel():,} tokens {int(flips.sum())} are flipped, "
 # %% [markdown]
 # Here the clip acts on flipped tokens only. (The toy is small: four layers and one expert per layer
 # and token. In a large mixture of experts a token takes several, in dozens of layers, and about a
-# tenth of the experts change after one update, the authors report. There flips are not rare.)
+# tenth of the experts change after one update, the authors report. There flips are not rare, and
+# one of several experts costs less than our only one; how much, we have not measured.)
 #
 # GRPO did not converge properly on such a model, they report, until flips were undone. They blame
 # the ratio of the single token, for the reward belongs to the whole answer. What does a token's
@@ -137,13 +138,7 @@ def shares(runs, which=0):               # 0: as routed, 1: experts held
     return (sum(right_way(x[which], x[3][:, None]) for x in runs) / 3,
             sum(right_way(x[which].mean(1), x[3]) for x in runs) / 3)
 
-columns = [shares(firsts), shares(seconds), shares(seconds, 1)]
-by_token = columns[0][0]
-table = ("\n\n| moved as $A$ asks | first 64 | second 64 | second 64, old "
-         "experts held |\n|---|---|---|---|\n" + "\n".join(
-             f"| {name} | " + " | ".join(f"{c[k]:.0%}" for c in columns)
-             + " |" for k, name in enumerate(("tokens", "answers' means")))
-         + "\n\n")
+by_token, by_answer = shares(firsts)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -152,11 +147,8 @@ reveal("gspo.1", "50 to 60 %",
        "the four rewarded words, in good *and* in bad answers. They do "
        "earn the reward. But every word stands in good and in bad "
        "answers, so its ratio tells little about the answer. The mean log "
-       "ratio of an answer adds up many weak signs, and tells more:"
-       + table + "In the second 64, where a ratio can act, the mean as "
-       "routed is a coin, too (192 answers: ± 7 points). With the experts "
-       "held it is not. So whether one ratio per answer tells more "
-       "depends on what else moves it.",
+       "ratio of an answer adds up many weak signs, and tells more: "
+       f"{by_answer:.0%} of the means moved the way $A$ points.",
        pictures.where_it_shows(*(torch.cat(z) for z in zip(*(
            (x[0], x[3], x[4] < 4) for x in firsts)))),
        instead={
@@ -327,10 +319,12 @@ def shuffled(silent, x, A):
     up, down = (silent(x, sign + 0 * A).sum() for sign in (1, -1))
     return good * up + (1 - good) * down
 
-cut, by_chance, calm_cut = (sum(f(x).item() for x in seconds) / 3 for f in (
-    lambda x: silent_answers(x[0], x[3]).sum(),
-    lambda x: shuffled(silent_answers, x[0], x[3]),
-    lambda x: silent_answers(x[1], x[3]).sum()))
+cut, by_chance, calm_cut, calm_chance = (
+    sum(f(x).item() for x in seconds) / 3 for f in (
+        lambda x: silent_answers(x[0], x[3]).sum(),
+        lambda x: shuffled(silent_answers, x[0], x[3]),
+        lambda x: silent_answers(x[1], x[3]).sum(),
+        lambda x: shuffled(silent_answers, x[1], x[3])))
 leap, edge = gap[23].max(), torch.tensor(4e-4).log1p()
 rest = (gap[23].sum() - leap) / 1000
 assert abs(rest) < 3e-4 and f"{gap.std():.3f}" == "0.039"
@@ -344,8 +338,12 @@ reveal("gspo.3", "about 5",
        f"moves log s by {leap / 1000 / edge:.1f} times the upper edge; "
        f"without it log s would be −{-rest:.5f}.\n\nNow shuffle the 64 "
        f"advantages, as routed: {by_chance:.0f} are silent, against "
-       f"{cut:.0f}. **So the count of the silent is no measure of "
-       "learning. Compare it with the shuffle.**",
+       f"{cut:.0f} (old experts held: {calm_chance:.1f} against "
+       f"{calm_cut:.1f}). **So the count of the silent is no measure of "
+       "learning. Compare it with the shuffle.** And the direction? In "
+       f"these second 64 {shares(seconds)[1]:.0%} of the means moved as "
+       "$A$ asks, a coin within the ±7 points of 192 answers; with the "
+       f"old experts held it is {shares(seconds, 1)[1]:.0%}.",
        instead={
            "about 13":
            "Then noise and learning would silence as many as flips do. "
@@ -366,9 +364,9 @@ reveal("gspo.3", "about 5",
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("gspo.4", "As the answers of the second 64 get longer, where does "
-        "their s go?",
-        ["to 1", "to a number above 1", "nowhere, its spread stays",
-         "to a number below 1"])
+        "their log s go?",
+        ["to 0", "to a number above 0", "nowhere, its spread stays",
+         "to a number below 0"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
@@ -388,22 +386,23 @@ good = sum(int((a & b).sum()) for a, b in silent)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("gspo.4", "to a number below 1",
+reveal("gspo.4", "to a number below 0",
        "For answers that the step has not seen, the mean log ratio of a "
        r"token is $-\mathrm{KL}(\pi_\text{old}\Vert\pi_\theta)$, by the "
        "definition of the KL (05). The spread shrinks around that, and not "
-       "around 0. (Ups and downs do cancel in ρ, whose mean under the old "
-       "policy is 1. In log ρ they do not.) So the silent have a sign: "
-       f"{sum(per_policy) - good} of the {sum(per_policy)} above are "
+       "around 0. Ups and downs cancel in ρ, whose mean under the old "
+       "policy is 1. The log bends downwards, so in log ρ the downs weigh "
+       "more. Hence the silent have a sign: of the three seeds' "
+       f"{sum(per_policy)} together {sum(per_policy) - good} are "
        "*bad* answers. The clip mostly ends pushes *down*, on answers "
        "that have drifted down. (What that does to a long training, the "
        "toy does not say.)",
        pictures.settling((100, 300, 1000), {
            "as routed": gap, "old experts held": held}, kls),
        instead={
-           "to 1": "Up and down cancel in ρ, whose mean under the old "
+           "to 0": "Up and down cancel in ρ, whose mean under the old "
            "policy is 1. Then the mean of log ρ is below 0.",
-           "to a number above 1": "The step raised some words at the cost "
+           "to a number above 0": "The step raised some words at the cost "
            "of others: under the old policy the mean of ρ is 1.",
            "nowhere, its spread stays":
            "The spread shrinks, about as 1/√T. Look at the middle."})
@@ -444,19 +443,14 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 # %% [markdown]
 # ## So, should a whole answer share one ratio?
 #
+# Perhaps: the toy shows what changes, and not that it is better. What speaks for one ratio, and
+# what against it?
+#
 # | | for it | against it |
 # |---|---|---|
 # | the push | one wild token does not weigh more than the others of its answer | $s$ is no importance weight, it corrects almost nothing |
 # | the silence | an answer falls silent by how far it has gone itself | it falls silent whole, and one leap can do that |
 # | the band | $s^T$ says how far the whole answer has gone | no one band suits all lengths, and drift gets in |
-#
-# **The authors' argument:** an importance weight works on average over many draws, and a token's
-# ratio is taken on the *one* token that was drawn there. So it only adds noise. Take a place where
-# a token has 0.2 under the old policy and 0.3 under the new one. Drawn, its ratio is 1.5, and the
-# others' is 0.7/0.8 = 0.875: one draw is noisy, yes. But over a batch
-# $0.2\cdot1.5\,f_1+0.8\cdot0.875\,f_2=0.3f_1+0.7f_2$, the new policy's mean of any $f$. The
-# ratio does correct its own token. It does not correct the tokens before it, and $s$ corrects
-# neither (Z06 on the [statements page](statements/13_gspo.ipynb)).
 #
 # **In the paper's runs** GRPO, its clip tuned to 0.2 and 0.27, did not converge properly without
 # *routing replay*, which sends the new policy through the old one's experts. GSPO trained without
@@ -470,6 +464,16 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 # drift is a tenth of the edge. What is left there is the question of the
 # band.
 #
+# <details><summary>One level deeper: the authors' argument against token ratios</summary>
+#
+# An importance weight works on average over many draws, and a token's
+# ratio is taken on the *one* token that was drawn there. So it only adds noise. Take a place where
+# a token has 0.2 under the old policy and 0.3 under the new one. Drawn, its ratio is 1.5, and the
+# others' is 0.7/0.8 = 0.875: one draw is noisy, yes. But over a batch
+# $0.2\cdot1.5\,f_1+0.8\cdot0.875\,f_2=0.3f_1+0.7f_2$, the new policy's mean of any $f$. The
+# ratio does correct its own token. It does not correct the tokens before it, and $s$ corrects
+# neither (Z06 on the [statements page](statements/13_gspo.ipynb)).
+# </details>
 # <details><summary>One level deeper: what to log, TRL, verl</summary>
 #
 # * **Which ε for 30,000 tokens?** The stop wants ε to shrink as 1/T, the noise only as 1/√T, so no

@@ -226,8 +226,8 @@ predict("systems.3", "All 64 answers are written by the newest weights, "
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("systems.3", "about 13 %",
-       f"It is {waits.busy:.0%}. One answer of 64 is long, and 63 slots "
-       f"wait for it. A step takes {waits.time_per_step:.2f} mean answers. "
+       "One answer of 64 is long, and 63 slots wait for it. A step takes "
+       f"{waits.time_per_step:.2f} mean answers on average. "
        "On the right is the repair: a free slot begins another answer at "
        "once, with the old weights, and the trainer takes whichever 64 "
        "are done first. A step then takes "
@@ -250,7 +250,8 @@ reveal("systems.3", "about 13 %",
 # %% [markdown]
 # Real hardware gains less: AReaL measured up to 2.77 times
 # ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)). Our slow queue is the worst case: a slot
-# for every answer, so none is refilled, and a trainer whose cards wait, too.
+# for every answer, so none is refilled; a trainer whose cards wait, too; and a last answer that
+# writes no faster when its card is otherwise empty.
 #
 # <details><summary>One level deeper: why are idle slots dear?</summary>
 #
@@ -287,7 +288,7 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 # With `lag` 1, at an update the slots have begun at most one batch more than the trainer has taken.
 # So at most one batch is open, and over a whole run the mean age is at most 1. **The limit caps the
 # mean age. Nothing caps the oldest:** in this run it is 13 updates old. To bound it you must cut
-# it, resume it later or drop it, and dropping hits long answers only.
+# such answers or drop them, and that hits long answers only.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -312,22 +313,7 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
 # takes as long as training on it. On equally many cards the two take 1 and 0.5 here, so two thirds
 # of the cards should write.
 
-# %% jupyter={"source_hidden": true}
-# 64 cards, of which some write, two slots each
-def step_time(writers, lag):
-    return simulate(2 * writers, 64, lag, 1.0,
-                    train=16 / (64 - writers)).time_per_step
-
-for lag in (1, 2):
-    best = min(range(16, 60), key=lambda n: step_time(n, lag))
-    print(f"{lag} ahead: the fastest is {best} of 64, a step takes "
-          f"{step_time(best, lag):.2f}; half and half "
-          f"{step_time(32, lag):.2f}")
-
 # %% [markdown]
-# Two batches ahead, it is two thirds. One batch ahead, the limit stops the added slots: more
-# writers help only if the answers may be older.
-#
 # Does age hurt? We trained the course's small model for 40 steps on answers that are all 0, 1, 4 or
 # 8 updates old. Each token is weighted by its ratio to the policy that wrote it, without a clip.
 
@@ -337,8 +323,9 @@ pictures.learning_by_time(
     "A line is a seed. Right: pass@1 at the end, seeds 0, 1, 2.")
 
 # %% [markdown]
-# At age 8 two of three seeds end far lower. **Ages 1 and 4 cost little here, and three seeds cannot
-# tell them apart:** their worst end at 0.830 and 0.825. <!-- cited: 0.830, 0.825 -->
+# At age 8 two of three seeds end far lower. Age 4 costs some points, too: all three end below the
+# worst of age 0. Ages 1 and 4 three seeds cannot tell apart: their worst end at 0.830 and
+# 0.825. <!-- cited: 0.830, 0.825 --> **So watch the age, and find out what it costs you.**
 #
 # <details><summary>One level deeper: what the queue leaves out</summary>
 #
@@ -496,11 +483,15 @@ reveal("systems.4", "about 170",
 # | TIS (truncated) | $\min(w_t,2)$ |
 # | IcePop | $w_t$ inside a band [α, β], here [1/2, 2], else 0 |
 #
-# What do they cost? Here is a toy that can be summed exactly. An answer has four tokens out of four
-# symbols, and a random quarter of the 256 answers is right. The policy has a row of logits for each
-# prefix, and the engine's logits are off by a little. At 20 % of the prefixes the router has
-# *flipped*, and there they are off by a lot. This is far more than we measured above, and it never
-# moves: a worst case, to make the cost visible. Sixty policies learn for 60 exact gradient steps.
+# What do they cost? Begin with one wrong answer that the policy writes in 40 of 100 tries, and the
+# engine in 2, because at its first token the engine's router takes another expert. Its exact weight
+# is 20. The engine brings it up seldom, and when it does, the push down should count twenty times.
+# TIS counts it twice, IcePop not at all. <!-- cited: 40, 20 -->
+#
+# Now many answers: four tokens out of four symbols, and a random quarter of the 256 is right. The
+# engine's logits are off by a little, and by a lot where it has *flipped*, at 20 % of the prefixes
+# for the whole run: far more than we measured above, to make the cost visible. Sixty policies learn
+# for 60 exact gradient steps.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -554,9 +545,9 @@ task("systems.t3", engine_rules.engine_rules_explorer(),
 # unlearn it. The other closing kind (below, A > 0) raises tokens of right answers, and three
 # policies stay lost. (In ten more draws of twenty policies, too, only this kind back loses none.)
 #
-# Without correction and with TIS the push comes, but too weak for a rare answer: the weight that
-# makes up for the rarity is $w_t$, and the one leaves it out, the other cuts it. In 400 steps all
-# their policies recover; of IcePop's, four do not.
+# Without correction and with TIS the push comes, but too weak for a rare answer: no correction
+# leaves out the weight that makes up for the rarity, and TIS cuts it. In 400 steps all their
+# policies recover; of IcePop's, four do not.
 # </details>
 #
 # A mask *by sign* drops a token outside the band only if its push widens the gap. So does DPPO
@@ -565,18 +556,19 @@ task("systems.t3", engine_rules.engine_rules_explorer(),
 # step: <!-- cited: 0.15 -->
 
 # %%
-print("of 60: lost, mean    exact      16 drawn")
-for rule in ("nothing", "truncated at 2", "IcePop [1/2, 2]",
-             "IcePop, by sign", "DPPO"):
+print("of 60: lost, mean        exact  16 drawn")
+for rule in ("nothing", "weight of the answer", "truncated at 2",
+             "IcePop [1/2, 2]", "IcePop, by sign", "DPPO"):
     ends = [train(rule, 0.2, draws=60, answers=n).reward[:, -1]
             for n in (None, 16)]
-    print(f"{rule:16s}" + "".join(
+    print(f"{rule:20s}" + "".join(
         f"{(end < 0.8).sum():6d}, {end.mean():.2f}" for end in ends))
 
 # %% [markdown]
-# **Blind to the sign, the mask loses most; by sign it loses none or one**, two or three fewer than
-# no correction. Where a flip moves on to other prefixes within 30 steps, plain IcePop loses none
-# either.
+# **Blind to the sign, the mask loses most; by sign it loses none or one**, like the exact weight of
+# the answer. Four tokens are short: over 1,000 that weight leaves a third of the answers (above).
+# And no setting that we tried shows what caps are for, a run that collapses without one. Where a
+# flip moves on to other prefixes within 30 steps, plain IcePop loses none either.
 #
 # **In practice.** Where the gap is as small as our dense model's and answers are short, take the
 # exact weight or TIS. For a mixture of experts, replay the experts first. If you mask, do it by
@@ -675,10 +667,10 @@ check.silent_bug_systems(my_test)
 # </details>
 # <details><summary><b>How stale may data be?</b></summary>
 #
-# Measure it. In our small model (three seeds) one and four updates late cost little, not to be told
-# apart, and at eight two of three ended far lower. Mean age is open answers at an update over batch
-# size, and long answers are older than the mean. Published recipes run from 1 (prime-rl's default)
-# to 8 (OLMo 3).
+# Measure it. In our small model (three seeds) one and four updates late cost a few points, not to
+# be told apart, and at eight two of three ended far lower. Mean age is open answers at an update
+# over batch size, and long answers are older than the mean. Published recipes run from 1
+# (prime-rl's default) to 8 (OLMo 3).
 # </details>
 # <details><summary><b>Sampler and trainer have the same weights. Why do their log-probs differ?</b></summary>
 #
