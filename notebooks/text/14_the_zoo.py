@@ -303,13 +303,20 @@ task("zoo.t", composer.composer_explorer(composer.TAUGHT, "dr_grpo"),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. CISPO's. It wakes the six silent tokens. One is six times as likely as it was. Its push becomes
-#    the largest of all, and it alone turns the direction further than SAPO does.
+# 1. CISPO's, with a cosine of 0.724; SAPO's is 0.784. It wakes the six silent tokens. One is six
+#    times as likely as it was, and its push becomes the largest of all: alone it gives 0.769. (In
+#    picture 3 the order is the other way, for there each starts from another line.)
 # 2. Leave one out: all pushes times $G/(G-1)=4/3$ (08). The z-score does not do it. It divides each
 #    prompt by its own std, and the two prompts have different ones.
 #
-# Two exchanges change no push at all, the ratio and the gate to the engine: on this batch it agreed
-# with the old policy. A part that did not act explains no difference between two runs.
+# Two exchanges change no push at all, the ratio to the engine and the gate to the engine: on this
+# batch it agreed with the old policy. A part that did not act explains no difference between two
+# runs.
+#
+# And what does a cosine of 0.72 mean for the weights? Parallel pushes give parallel gradients, up
+# to their length. Other angles need not survive: the gradient is the pushes times the model's
+# Jacobian, and Adam rescales each weight on top. So 1 is a proof, and 0.72 a reason to
+# look. <!-- cited: 0.724, 0.784, 0.769, 0.72 -->
 # </details>
 #
 # ## What did the labs run?
@@ -370,6 +377,11 @@ reveal("zoo.3", "only the clip",
 # A part can be printed to three digits and never act. GRPO's own row has one update a batch: its
 # clip never acted there, either. At DAPO's sixteen the same kind of clip acts.
 #
+# **Where would you start?** With one update a batch and an engine beside the trainer, OLMo 3's row
+# is a line in which each part has a reason: the mean without std, one mean over all tokens, a
+# capped engine ratio, no KL. Log the share of silent tokens, the gap to the engine, and a held-out
+# score.
+#
 # ## Say it in 60 seconds
 
 # %% [markdown] tags=["card"]
@@ -397,12 +409,12 @@ score("zoo.1", "zoo.2", "zoo.3")
 #
 # **The rule**, written down before the first run. Differences below $s=0.03$ do not matter. Take
 # the 99 % interval of the mean difference over the 20 seeds. Inside $\pm s$: *no difference* that
-# matters. Beside 0: *better* or *worse*. Otherwise: *inconclusive*.
+# matters. If not, and beside 0: *better* or *worse*. Otherwise: *inconclusive*.
 #
 # First, old answers: the policy has made $k$ updates since it wrote them. A batch gets one update,
 # and ρ is taken to the policy that wrote it, the *sampler*; so here, unlike in OLMo's loss, the
 # clip sees the age. At $k=4$ it silences 11 % of the tokens, and a run without it ends lower. At
-# $k=16$ it silences 25 %.
+# $k=16$ it silences 25 %, and the best rate without it is a third of the rate with it.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -427,8 +439,8 @@ reveal("zoo.6", "no clip wins",
                  "same k, and the 99 % interval."),
        instead={
            "no clip loses, by more":
-           "Its ratios are wilder, and its best rate is a third of the "
-           "other's. It is ahead nevertheless.",
+           "Its ratios are wilder and its rate is lower. It is ahead "
+           "nevertheless.",
            "no difference":
            "Both rates are tuned, and 0.09 remains.",
            "neither learns anything":

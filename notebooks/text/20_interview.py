@@ -27,8 +27,8 @@
 # | [the whiteboard](#The-whiteboard) | a function against the clock | 2 to 6 minutes each |
 # | [the long rounds](#The-long-rounds) | code and design | 40 minutes each |
 #
-# An evening is the drill and one more part. You can also only read: questions with folded answers
-# stand [at the end](#To-read).
+# An evening is the drill, and with more time one more part; a long round takes an evening of its
+# own. You can also only read: questions with folded answers stand [at the end](#To-read).
 
 # %% tags=["setup"]
 import torch
@@ -65,7 +65,8 @@ drill()
 # %% [markdown]
 # What will you meet? 114 questions are the core: three *screen* questions (facts, one step) and
 # three *onsite* questions (derive, diagnose, choose) of each page. An evening takes one card for
-# every two minutes, first what is due, then new ones. This table plays the drill's own schedule for
+# every two minutes. A third of them is new, more of them as the interview comes near; the rest is
+# what is due. This table plays the drill's own schedule for
 # somebody who knows half of the new questions and four in five of the old:
 
 # %%
@@ -73,7 +74,8 @@ coverage()
 
 # %% [markdown]
 # Met is not known. Three weeks bring 33 of 114 to known at 20 minutes an evening, and 86 at 45.
-# With less time name the pages you need: `drill("06 08 15")`. With two interviews, set the nearer
+# With 20 minutes, choose what the 33 shall be: name the pages that your interview is about, six or
+# seven of them, for example `drill("02 04 06 08 10 17")`. With two interviews, set the nearer
 # day, and the other one after it.
 #
 # `drill(minutes=45, interview="2027-03-01")` sets both by hand, and later calls remember them.
@@ -95,7 +97,7 @@ coverage()
 # | evidence | none | a case without a number | a number of the key, or a plot |
 # | follow-up | nothing, or wrong | the direction | the point of its key |
 #
-# A full mark after a few seconds is doubted. The report then names what you did not tick. It is
+# A full mark after a few seconds is doubted, and the report says so. It is
 # harder, and better, when a friend asks and ticks. The seed fixes the panel, so that both of you
 # see the same one; `mock(seed=21, level="research")` asks others.
 
@@ -180,20 +182,21 @@ hand_in(token_logprobs)
 #
 # <details><summary>A skeleton with numbers (write yours first)</summary>
 #
+# - **Reward.** Ten or more hidden tests a task pass, in a sandbox. It is cheated by editing tests,
+#   so those lie elsewhere, and by special cases for the visible ones, so these are others.
 # - **Loss.** Group mean without the std, one mean over the tokens of the batch, clip at 0.8 and
-#   1.28, two updates a batch, answers at most one batch old. No KL, as the checker is exact. If 80
-#   of 100 groups are all wrong: easier repositories first, then more answers a
-#   prompt. <!-- cited: 0.8, 1.28 -->
+#   1.28, two updates a batch, answers at most one batch old. No KL, as the checker is exact.
+#   <!-- cited: 0.8, 1.28 -->
+# - **Prompts and answers.** 64 prompts with 16 answers are 1,024, or 16 a card. If 80 of 100 groups
+#   are all wrong: easier repositories first, then more answers a prompt.
 # - **Memory.** Weights, gradients and Adam take 16 bytes a weight: 112 GB, sharded under 2 GB a
 #   card. The bf16 copy that samples takes 14 GB. At 128 KB a token an answer of 8,000 tokens holds
-#   1 GB of cache, so that 40 GB hold 40 answers.
-# - **A step.** 64 prompts with 16 answers are 1,024 answers, 16 a card: they fit at once.
+#   1 GB of cache, so 40 GB hold 40 answers: room for the next batch beside this one.
 # - **Time.** At 40 tokens a second an answer of 8,000 takes 200 seconds. Training on 8 million
 #   tokens is 6 · 7e9 · 8e6, about 3e17 operations: 13 seconds on 64 H100s at 4e14 a second each. So
-#   the step waits for its longest answer.
-# - **Reward.** Hidden tests pass, in a sandbox. It is cheated by editing tests, so those lie
-#   elsewhere.
-# - **Plots.** Pass rate on repositories from after the cut-off, mixed groups, length, timeouts.
+#   a step is sampling, and it waits for its longest answer.
+# - **Plots.** Every 10 steps the pass rate on 300 tasks from after the cut-off; at every step mixed
+#   groups, length, timeouts.
 # - **Stop** when that held-out rate has not risen for 100 steps.
 #
 # The token rates and the prompts are assumptions; say which are yours.
@@ -229,8 +232,9 @@ hand_in(token_logprobs)
 #
 # ### A run of yours that failed
 #
-# Four sentences: what you expected, what the plot showed, which
-# experiment told two causes apart, what you changed. Write them tonight.
+# Four sentences: what you expected, what the plot showed, which experiment told two causes apart,
+# what you changed. Write them tonight. No run of your own? Take one of the five of
+# [17](17_evaluation.ipynb), second sitting.
 
 # %% [markdown]
 # ## On the day
