@@ -136,8 +136,7 @@ task("dapo.t1", kept_groups_explorer(),
 #
 # **You pay for the rare answer: about one over its chance, in one group or in many, until a group
 # has one almost surely.** Beyond that a group only gets larger. So from 2 to 8 the price hardly
-# rises, from 32 answers to 40. What the larger group buys is a comparison: in a pair every
-# advantage is +1 or −1, whether right answers are rare or common here.
+# rises, from 32 answers to 40.
 
 # %% [markdown]
 # ## Does a full batch pay?
@@ -164,6 +163,7 @@ def best(arm, by, where):
 
 done = {arm: best(arm, "updates", 36) for arm in pictures.LATE}
 paid = {arm: best(arm, "rounds", 5120) for arm in pictures.LATE}
+drawn = sum(pictures.late_answers(36)) / 3 / (36 * 8)
 assert done["plain"] < 0.96 < min(done["refilled"], done["wide"])
 assert max(paid.values()) - min(paid.values()) < 0.012
 
@@ -171,22 +171,23 @@ assert max(paid.values()) - min(paid.values()) < 0.012
 # the answer
 reveal("dapo.2", "refilled and wide alike, plain is behind",
        f"{done['refilled']:.3f} and {done['wide']:.3f}, plain "
-       f"{done['plain']:.3f} (left). Silent groups add nothing to a sum, "
-       "so 32 groups of which 8 or 9 are mixed estimate what 8 mixed "
-       "groups estimate, and cost as many answers. **Dynamic sampling is "
-       "a larger batch.** And it is paid for: after as many *answers* "
-       "(right) the three have "
+       f"{done['plain']:.3f}, and plain lags at every rate (left). Silent "
+       "groups add nothing to a sum, so 32 groups with eight or more mixed "
+       "ones estimate what 8 mixed groups estimate. (As the policies "
+       "improve, fewer groups are mixed: refilled had to draw "
+       f"{drawn:.0f} for its 8.) **Dynamic sampling is a larger batch.** "
+       "And it is paid for: after as many *answers* (right) the three have "
        + ", ".join(f"{x:.3f}" for x in paid.values())
-       + ", and no difference is left. **Ask of every such curve: does "
-       "the axis count updates or answers?**",
+       + ", and the order changes from rate to rate. **Ask of every such "
+       "curve: does the axis count updates or answers?**",
        pictures.late_race(), instead={
            "refilled: each of its groups teaches":
            "So do the mixed groups of the wide batch, and it has as many.",
            "wide: it trains on the most answers":
            "Most of them are silent, and add nothing.",
            "none: the mean gradient is the same for all":
-           "Its direction is. Its noise is not: plain has three mixed "
-           "groups an update, the others eight or nine.",
+           "Its direction is. Its noise is not: plain has two or three "
+           "mixed groups an update, the others eight or more.",
        })
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
@@ -201,10 +202,10 @@ assert round(1 - 3 * len(made[0]) * 8 / mixed, 1) == 0.3
 
 # %% [markdown]
 # What refilling does better than a wide batch: it holds the *number* of mixed groups steady while
-# prompts become easy. What it does worse is early in training, where most groups are mixed and
-# rounds of 8 threw three mixed groups of ten away: from the start, after 2,560 answers, refilled
-# had 0.85 and plain 0.90. Before you refill, look at the share of mixed groups, and at the mixed
-# groups thrown away. <!-- cited: 0.85, 0.90 -->
+# prompts become easy. What it does worse: early in training most groups are mixed, and rounds of 8
+# threw three mixed groups of ten away. There, after 2,560 answers, refilled had 0.85 and plain
+# 0.90. Before you refill, look at the share of mixed groups, and at the mixed groups thrown
+# away. <!-- cited: 0.85, 0.90 -->
 #
 # (Here the price is answers. On a cluster, where a step waits for its longest answer anyway,
 # further groups may cost little time. But if you keep the groups that are *ready first*, you keep
@@ -250,9 +251,9 @@ task("dapo.t2", rare_token_explorer(),
 # <!-- cited: 0.15, 0.85, 1.18, 0.83, 1.28, 0.78, 1.8, 0.8, 0.18, 0.01 -->
 # </details>
 #
-# **An edge of 1.2 acts only on tokens below 1/1.2 = 0.83** (1.28: below 0.78). The
-# rarer the token, the less may its logit rise: by 1.8 at 0.8, by 0.18 at 0.01. So it holds back the
-# less likely ones, as the authors argue; with 1.28 their entropy stayed higher (figure 2). It is no
+# **An edge of 1.2 acts only on tokens below 1/1.2 = 0.83** (1.28: below 0.78). The rarer the token,
+# the less may its logit rise: by 1.8 at 0.8, by 0.18 at 0.01. So it holds back the less likely
+# ones, as the authors argue; with 1.28 their entropy stayed higher (the paper's figure 2). It is no
 # cure: a token that was not drawn has no term in $J$, and entropy also falls when prompts are
 # solved.
 
@@ -323,10 +324,10 @@ T = torch.tensor([16000.0, 16424.0, 15000.0, 9000.0])
 penalty = -((T - 16384) / 4096).clamp(0, 1)
 warned = (penalty - penalty.mean()) / (penalty.std(correction=0) + 1e-6)
 reveal("dapo.4", "about −1.7: as if it alone were wrong",
-       f"−{-warned[1]:.2f}, minus the root of 3. The std of the four is "
-       "as tiny as the penalty, and dividing by it removes the size: 4 "
-       "tokens over or 400 get the same. **The silent group speaks again, "
-       "and it teaches length and nothing else.**",
+       f"−{-warned[1]:.2f}, minus the root of 3. The (population) "
+       "std of the four is as tiny as the penalty, and dividing by it "
+       "removes the size: 4 tokens over or 400 get the same. **The silent "
+       "group speaks again, and it teaches length and nothing else.**",
        pictures.overlong_trap(T, penalty, warned), instead={
            "0: it is as wrong as the other three":
            "So it was before the penalty. Now its reward is 0.01 lower.",

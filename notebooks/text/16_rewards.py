@@ -67,7 +67,8 @@ reveal("rewards.1", "none: it forgets all the same",
        "In all three seeds. On average a coin's step is 0, but no single "
        "step is: in a group some answers are paid and some are not, and "
        "every step moves the weights. What the steps have in common is "
-       "that nothing holds the skill. Only pay for the right list does. "
+       "that nothing holds the skill. Of the three pays only that for the "
+       "right list does. "
        "In steps of a tenth (right) the "
        "model paid for the right list improves; the other two still "
        "forget.",
@@ -357,24 +358,51 @@ print(f"β = 5: gold {got[0][0]:.2f} for {cost[0][0]:.2f} nats under A, "
 cost, got = path([leashed(0.63, A), leashed(3.4, B)])
 print(f"{cost[0]:.1f} nats under A: β = 0.63, gold {got[0]:.2f}")
 print(f"{cost[1]:.1f} nats under B: β = 3.4,  gold {got[1]:.2f}")
-cost, got = path([leashed(1, B)])
-print(f"{cost[0]:.1f} nats under B: β = 1,    gold {got[0]:.2f}")
 
 # %% [markdown]
-# Large errors are dear: under B the nats are gone before $\beta$ is small.
+# Large errors are dear: under B the nats are gone before $\beta$ is small. **β chooses where on the
+# curve of your pay you stop. It does not lift that curve.** Here by construction; Gao et al.
+# measured it: runs with and without a penalty lay on one curve.
 #
-# And the last line, where $1/\beta$ would be 1? There the list of answers ends: nearly all
-# probability is on the one with the highest score, a glitch with ordinary gold.
+# That was exploitation. And the first failure, the sorter that drifted?
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("rewards.9", "The coin once more, now with a KL penalty (β = 1, k3 "
+        "in the loss). It begins at 47 of 100. How many are solved after "
+        "the 40 steps?",
+        ["none: a penalty adds nothing that is right",
+         "about 20: it slows the drift down",
+         "about 40: it holds nearly all",
+         "about 60: held there, it learns"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+kept = pictures.leashed_pays()
+reveal("rewards.9", "about 40: it holds nearly all",
+       "The penalty pays for staying where the skill was. "
+       + "; ".join(f"β = {beta:g}: {rows}" for beta, rows in kept.items())
+       + ". **A KL penalty cures drift. It does not cure a wrong pay.**",
+       instead={
+           "none: a penalty adds nothing that is right":
+           "It adds nothing, but it keeps: the reference was right on 47.",
+           "about 20: it slows the drift down":
+           "So about it is at β = 0.1, where it is weaker.",
+           "about 60: held there, it learns":
+           "From a coin there is nothing to learn.",
+       })
+
+# %% [markdown]
+# <details><summary>One level deeper: real reward models, and a list that ends</summary>
 #
-# **β chooses where on the curve of your pay you stop. It does not lift that curve.** Here by
-# construction; Gao et al. measured it: runs with and without a penalty lay on one curve.
+# Those that Kwa et al. measured looked light-tailed. Gold turns in Gao's runs, of other reward
+# models, all the same: so heavy tails are probably not the whole story. A likely part: the error
+# was small on answers like those that the model learned from, and training leaves them. Against
+# that one labels fresh answers of the trained policy, and trains the reward model again.
 #
-# Real reward models? Those that Kwa et al. measured looked light-tailed. Gold turns in Gao's runs,
-# of other reward models, all the same: so heavy tails are probably not the whole story. A likely
-# part: the error was small on answers like those that the model learned from, and training leaves
-# them. Against that one labels fresh answers of the trained policy, and trains the reward model
-# again.
-#
+# In the toy gold falls at last: the list of answers ends, and a tiny β puts all probability on the
+# one with the highest score, a glitch with ordinary gold.
+# </details>
 # <details><summary>One level deeper: best of N is RL, too</summary>
 #
 # Look at the third line of the derivation: $N u^{N-1}=N e^{(N-1)\log u}$. That is
@@ -455,15 +483,17 @@ reveal("rewards.8",
 # first, and it turns. Dr. GRPO does not divide by the std; its pay is the raw score, shifted and
 # scaled: the dotted curve.
 #
-# **Judge a grader by its gold at the nats you will spend, and not by pairs.** In a real run, plot
-# gold (held-out tests, a grader never trained on) at every checkpoint beside score and KL. And read
-# the answers with the *highest* scores: in a random sample two glitches in 100 look like nothing.
+# **Judge a grader by its gold at the nats and under the pay that you will use, and not by pairs:**
+# at 2.5 nats B gave best of N 1.57, and RL on raw scores 0.26. <!-- cited: 2.5, 1.57, 0.26 --> In a
+# real run, plot gold (held-out tests, a grader never trained on) at every checkpoint beside score
+# and KL. And read the answers with the *highest* scores: in a random sample two glitches in 100
+# look like nothing.
 
 # %% jupyter={"source_hidden": true}
 # your guesses so far
 toy = answer_pool()
 assert all(torch.equal(x, y) for x, y in zip(toy, (gold, A, B)))
-score("rewards.1", "rewards.2", "rewards.5", "rewards.8")
+score("rewards.1", "rewards.2", "rewards.5", "rewards.9", "rewards.8")
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -474,10 +504,10 @@ score("rewards.1", "rewards.2", "rewards.5", "rewards.8")
 # | sentence | you train on a proxy; gold follows it until the new winners have less gold than those they replace, then it turns, and nothing in the loss shows it |
 # | formula | one normal error: $\mathbb E[g\mid r]=r/(1+s^2)$, never turns · best of N: $\mathrm{KL}\le\log N-(N-1)/N$, equal while each answer is rare · RL: $\pi_{\text{ref}}e^{R/\beta}$ |
 # | numbers | B, right on 92 % of pairs: gold 1.57 at N = 32, 0.50 at 256; A, right on 75 %: 1.98 at 256. At 2.5 nats under B: best of N 1.57, RL 0.26 |
-# | the KL penalty | β chooses where on the curve of your pay you stop; it does not lift it. Raw scores, independent errors: gold is about 1/β; large errors burn more nats for it |
+# | the KL penalty | β chooses where on the curve of your pay you stop; it does not lift it. Against drift it helps: the sorter kept 40 of 47 |
 # | GRPO | at the optimum: pass or fail climbs to what passes; graded scores turn. A run may also drift, or learn the easier pass |
 # | what lifts it | another pay: the rank instead of the score; a cap where glitches are outnumbered |
-# | which grader | the one with the most gold at the nats you will spend |
+# | which grader | the one with the most gold at the nats, and under the pay, that you will use |
 
 # %% [markdown]
 # ## Second sitting: what can a few gold labels buy?

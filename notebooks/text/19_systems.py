@@ -183,7 +183,8 @@ print(f"stages 0 to 3 on a ring of {cards}: a card sends "
 
 # %% [markdown]
 # Stages 1 and 2 send no more than plain data parallelism, and stage 3 half as much again
-# ([ZeRO, section 7](https://arxiv.org/abs/1910.02054)). **Take the smallest stage that fits.**
+# ([ZeRO, section 7](https://arxiv.org/abs/1910.02054)). **Stages 1 and 2 cost nothing extra; take 3
+# only if you must.**
 #
 # <details><summary>One level deeper: 70 billion parameters, other sums of 16, activations</summary>
 #
@@ -483,12 +484,8 @@ reveal("systems.4", "about 170",
 # | TIS (truncated) | $\min(w_t,2)$ |
 # | IcePop | $w_t$ inside a band [α, β], here [1/2, 2], else 0 |
 #
-# What do they cost? Begin with one wrong answer that the policy writes in 40 of 100 tries, and the
-# engine in 2, because at its first token the engine's router takes another expert. Its exact weight
-# is 20. The engine brings it up seldom, and when it does, the push down should count twenty times.
-# TIS counts it twice, IcePop not at all. <!-- cited: 40, 20 -->
-#
-# Now many answers: four tokens out of four symbols, and a random quarter of the 256 is right. The
+# What do they cost? Take a toy in which an answer has four tokens out of four symbols, and a random
+# quarter of the 256 answers is right. The
 # engine's logits are off by a little, and by a lot where it has *flipped*, at 20 % of the prefixes
 # for the whole run: far more than we measured above, to make the cost visible. Sixty policies learn
 # for 60 exact gradient steps.
@@ -539,21 +536,20 @@ task("systems.t3", engine_rules.engine_rules_explorer(),
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# Above the band with A < 0, and no other kind. Look at what the lost policies write: of their wrong
-# answers, 95 % or more hold a token *above* the band. The policy writes these answers often, the
-# engine seldom. When one comes up after all, IcePop gives that token no push, so the policy cannot
-# unlearn it. The other closing kind (below, A > 0) raises tokens of right answers, and three
-# policies stay lost. (In ten more draws of twenty policies, too, only this kind back loses none.)
+# Above the band with A < 0, and no other kind. Think of one wrong answer that the policy writes in
+# 40 of 100 tries, and the engine in 2, because at its first token the engine's router takes another
+# expert. Its exact weight is 20: the engine brings it up seldom, and when it does, the push down
+# should count twenty times. IcePop gives it no push, so the policy cannot unlearn it. Of the lost
+# policies' wrong answers 95 % or more hold a token *above* the band. The other closing kind (below,
+# A > 0) raises tokens of right answers, and three policies stay lost. <!-- cited: 40, 20, 0.15 -->
 #
-# Without correction and with TIS the push comes, but too weak for a rare answer: no correction
-# leaves out the weight that makes up for the rarity, and TIS cuts it. In 400 steps all their
-# policies recover; of IcePop's, four do not.
+# Without correction and with TIS the push comes, but too weak: it counts once, or twice.
 # </details>
 #
 # A mask *by sign* drops a token outside the band only if its push widens the gap. So does DPPO
 # (12), which asks whether $\pi-\mu$ is beyond ±0.15. But exact gradients have no noise, and noise
 # is what caps and masks are for. So here also with 16 answers drawn in each
-# step: <!-- cited: 0.15 -->
+# step:
 
 # %%
 print("of 60: lost, mean        exact  16 drawn")
@@ -570,11 +566,13 @@ for rule in ("nothing", "weight of the answer", "truncated at 2",
 # And no setting that we tried shows what caps are for, a run that collapses without one. Where a
 # flip moves on to other prefixes within 30 steps, plain IcePop loses none either.
 #
-# **In practice.** Where the gap is as small as our dense model's and answers are short, take the
-# exact weight or TIS. For a mixture of experts, replay the experts first. If you mask, do it by
-# sign: so says this toy. Keep the engine's log-prob of every token. Log the
-# mean and the largest gap (in TRL `sampling/sampling_logp_difference`), and the share of tokens
-# dropped *by sign of A*.
+# **In practice.** Is the gap far above rounding? Then look for a bug first: another temperature,
+# log-probs before top-p where they should be after it (or the reverse), a prompt that is tokenised
+# twice, weights that were not synchronised. Where it is as small as our dense model's and answers
+# are short, take the exact weight. For a mixture of experts, replay the experts first. If you mask,
+# do it by sign: so says this toy. Keep the engine's log-prob of every token. Log the mean and the
+# largest gap (in TRL `sampling/sampling_logp_difference`), and the share of tokens dropped *by sign
+# of A*.
 #
 # <details><summary>One level deeper: repair the cause, not the loss</summary>
 #
@@ -667,10 +665,10 @@ check.silent_bug_systems(my_test)
 # </details>
 # <details><summary><b>How stale may data be?</b></summary>
 #
-# Measure it. In our small model (three seeds) one and four updates late cost a few points, not to
-# be told apart, and at eight two of three ended far lower. Mean age is open answers at an update
-# over batch size, and long answers are older than the mean. Published recipes run from 1
-# (prime-rl's default) to 8 (OLMo 3).
+# Measure it. In our small model (three seeds) four updates late cost some points, one cannot be
+# told from none or from four, and at eight two of three ended far lower. Mean age is open answers
+# at an update over batch size, and long answers are older than the mean. Published recipes run from
+# 1 (prime-rl's default) to 8 (OLMo 3).
 # </details>
 # <details><summary><b>Sampler and trainer have the same weights. Why do their log-probs differ?</b></summary>
 #

@@ -69,8 +69,8 @@ for text in ("so9", "4+3=7,7-8=9so9", "4+3=1,1-8=9so9", "so8"):
 # %% [markdown]
 # The third answer has two wrong steps and still earns 1. We ask 250 unseen problems, 32 times each.
 # **pass@1** is the share of right answers. Its ± is over the problems, because answers to one
-# problem are alike. (Other pictures below draw their own answers to these problems: the same model
-# may read 0.92 in one and 0.93 in the next.) <!-- cited: 0.92, 0.93 -->
+# problem are alike. (Pictures below draw 4, 8 or 32 answers of their own to each: the same model
+# may differ by up to 0.02 between two of them.) <!-- cited: 0.02 -->
 
 # %%
 p0, error = rate(solved(many)["base"])
@@ -346,12 +346,12 @@ reveal("real.6", "about 0.65: a part of the way",
        "mostly ends wrong and is dropped, so forced steps are right on "
        f"{steps_now:.2f}, from {base['forced/steps']:.2f}. Draw and filter "
        f"again: {won[0][1]:.2f}, and once more: {won[0][2]:.2f}, with "
-       "three times the answers.\n\nGRPO does two things more: it draws "
-       "from the new model at every step, and it pushes wrong answers "
-       "down. Which of them made it faster? Leave the second out: draw "
-       "anew at every step, with the reward as the weight and no baseline, "
-       "so that an answer that earns 0 has no push. After 5,120 answers "
-       f"that ends at {sum(pictures.right_only()) / 3:.2f}.",
+       "three times the answers and updates.\n\nGRPO does two things more: "
+       "it draws from the new model at every step, and it pushes wrong "
+       "answers down. Which of them made it faster? Leave the second out: "
+       "draw anew at every step, with the reward as the weight and no "
+       "baseline, so that an answer that earns 0 has no push. After 5,120 "
+       f"answers that ends at {sum(pictures.right_only()) / 3:.2f}.",
        pictures.filtering(rounds),
        instead={
            "about 0.40: it knows these answers already":
@@ -364,7 +364,9 @@ reveal("real.6", "about 0.65: a part of the way",
 
 # %% [markdown]
 # **Filtering chooses among what was drawn, as RL does, but only once.** Drawing anew made the
-# difference here. The wrong answers did not: without them it went a little better, in each seed.
+# difference here. Pushing wrong answers down was not needed. (Without a baseline the expected
+# gradient is the same, up to a factor: 03. Noise and step sizes differ, and why it even ended a
+# little higher we have not tested.)
 #
 # ## What the gain is made of
 #
@@ -388,15 +390,17 @@ pictures.two_ways_up({"style first": (start, p(new["d"], old), end),
                       "steps first": (start, p(old["d"], new), end)})
 
 # %% [markdown]
-# Depending on the order of counting, 47 or 79 % of seed 0's gain is choosing a style that was
-# there: it was **elicited**. The rest is cleaner steps: they were **sharpened**. A new skill there
+# Style alone is worth 0.25, cleaner steps alone 0.11, and 0.17 needs both. So by the order of
+# counting 47 or 79 % of seed 0's gain is choosing a style that was there: it was **elicited**.
+# <!-- cited: 0.25, 0.11, 0.17 --> The rest is cleaner steps: they were **sharpened**. A new skill there
 # is none: greedy, with its first symbol written for it, the base solved everything. But this is how
 # one looks for one: give both models many tries.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("real.5", "pass@32: is one of 32 sampled answers right? Base "
-        "against trained, 250 unseen problems:",
+predict("real.5", "pass@32, if only answers count in which every step is "
+        "right. The base solves 249 of 250. The trained models, a problem "
+        "more or less being level?",
         ["ahead in all three seeds",
          "ahead in two seeds, level in one",
          "level in two seeds, behind in one",
@@ -407,14 +411,12 @@ predict("real.5", "pass@32: is one of 32 sampled answers right? Base "
 strict = {name: part["clean"] for name, part in parts(many).items()}
 left = [250 - row.count(0) for row in strict.values()]
 reveal("real.5", "level in two seeds, behind in one",
-       "The base solves 250, the trained models 244, 249 and 249. Could "
-       f"luck do that? A blind guesser of ten digits has {1 - 0.9**32:.2f} "
-       "at k = 32. So count only answers in which *every step* is right: "
-       f"the base solves {left[0]}, the trained models {left[1]}, "
-       f"{left[2]} and {left[3]}. Seeds 1 and 2 are level with it. Seed 0 "
-       "lost six problems: on these the base wrote 36 clean answers of "
-       "192, seed 0 none. (Trained on right answers only: 250, 249 and "
-       "249.)",
+       f"They solve {left[1]}, {left[2]} and {left[3]}. By the last digit "
+       "alone it is 250 for the base, and 244, 249 and 249. But a blind "
+       f"guesser of ten digits has {1 - 0.9**32:.2f} at k = 32, so that "
+       "says little. Seed 0 lost six problems: on these the base wrote 36 "
+       "clean answers of 192, seed 0 none. (Trained on right answers only: "
+       "250, 249 and 249.)",
        pictures.many_answers(solved(many), strict),
        instead={
            "ahead in all three seeds":

@@ -231,3 +231,15 @@ def test_the_highest_scores_are_glitches_and_no_beta_brings_more():
     best = max((tilted_weights(score, b) * gold).sum(1).mean().item() for b in
                (0.3, 0.5, 1, 2, 2.5, 3, 3.2, 3.3, 3.4, 3.5, 3.6, 4, 5, 10, 30))  # fmt: skip
     assert f"{best:.2f}" == "0.26"
+
+
+def test_a_penalty_holds_the_sorter_whatever_it_is_paid():
+    path = data_folder() / "runs" / "sort_leash.json"
+    runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+    ends = {}
+    for run in runs:
+        ends.setdefault((run["beta"], run["pay"]), []).append(run["solved"][-1])
+    assert len({run["solved"][0] for run in runs}) == 1 and len(ends) == 6
+    for pay in ("in order", "coin"):
+        assert max(ends[0.0, pay]) < 0.01 < 0.2 < min(ends[0.1, pay])
+        assert max(ends[0.1, pay]) < min(ends[1.0, pay]) and min(ends[1.0, pay]) > 0.39

@@ -21,7 +21,16 @@ from rlnb.classroom.figures import (
 from rlnb.classroom.pictures.recorded_runs import curve, evaluations, running_mean, seeds
 from rlnb.shipped import data_folder
 
-__all__ = ["RATES", "at_answers", "hill", "late_at", "late_race", "overlong_trap", "silent_run"]
+__all__ = [
+    "RATES",
+    "at_answers",
+    "hill",
+    "late_answers",
+    "late_at",
+    "late_race",
+    "overlong_trap",
+    "silent_run",
+]
 
 TEXT = 10.5  # points: the size of the page's own text
 RUN, GROUP = "chain_dr_grpo", 8
@@ -131,6 +140,16 @@ def late_at(arm: str, by: str, where: float) -> np.ndarray:
             for rate in RATES
         ]
     )
+
+
+def late_answers(updates: int) -> list[float]:
+    """Answers that the late refilled runs at LATE_RATE needed for so many updates, each seed."""
+    found = json.loads((data_folder() / "runs" / "chain_late_refill.json").read_text("utf-8"))
+    return [
+        next(row["single"] for row in rows if row["updates"] == updates)
+        for seed in range(3)
+        for rows in [found[f"refilled, {LATE_RATE:g}, seed {seed}"]]
+    ]
 
 
 def late_race(updates: int = 36, answers: int = 5120) -> Picture:

@@ -17,6 +17,7 @@ __all__ = [
     "one_ruler",
     "paid_and_true",
     "score_and_gold",
+    "leashed_pays",
     "three_pays",
 ]
 
@@ -132,6 +133,20 @@ def three_pays() -> Picture:
         "begins at 0.49. Left: the steps of the run above. Right: a tenth of the learning rate, "
         "ten times the steps.",
     )
+
+
+def leashed_pays() -> dict[float, str]:
+    """What the sorting model still solves of 100 after 40 steps, three seeds: {beta: words}."""
+    runs = json.loads((data_folder() / "runs" / "sort_leash.json").read_text("utf-8"))["runs"]
+    told = {}
+    for beta in sorted({run["beta"] for run in runs}):
+        parts = []
+        for pay in ("coin", "in order"):
+            ends = [100 * r["solved"][-1] for r in runs if (r["beta"], r["pay"]) == (beta, pay)]
+            low, high = round(min(ends)), round(max(ends))
+            parts.append(f"paid {pay} {low}" + (f" to {high}" if high > low else ""))
+        told[beta] = ", ".join(parts)
+    return told
 
 
 def _first_and_last(run: str) -> tuple[float, float]:
