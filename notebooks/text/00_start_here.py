@@ -180,7 +180,8 @@ reveal("start_here.4", "the loss is −0.2, the gradient is 0",
 # * **Dead groups**: no group has unequal rewards. Log their share.
 # * **The clip**: only if the model has stepped since the answers were written. That is also so when
 #   a batch is used once, in several mini-batches (`ppo_epochs=1` in verl, and a mini-batch smaller
-#   than the batch): from the second on. Log the share of clipped tokens; it is near 1.
+#   than the batch): from the second on. Log the share of clipped tokens; in mixed groups it is near
+#   1.
 # * **A bug**: unequal groups, first step, and still 0. Then ρ may have been formed as
 #   exp(logp − logp) without a `detach`: a constant.
 #
@@ -305,9 +306,9 @@ task("start_here.t", loss_and_gradient.loss_and_gradient_explorer(),
 # </details>
 # <details><summary><b>My loss is flat at 0. Is training broken?</b></summary>
 #
-# A loss of 0 does not say so. With advantages around the group's mean, fresh answers, and each
-# answer counted alike, it must be 0. I look at the gradient's norm, the share of mixed groups and a
-# held-out score.
+# A loss of 0 does not say so. With advantages around the group's mean, fresh answers, each answer
+# counted alike and no further term, it must be 0. I look at the gradient's norm, the share of mixed
+# groups and a held-out score.
 # </details>
 # <details><summary><b>And if it is flat at 0 with a gradient of 0?</b></summary>
 #

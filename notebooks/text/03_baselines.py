@@ -726,10 +726,10 @@ check.silent_bug_baselines(my_test)
 # </details>
 # <details><summary><b>Late in training the mean reward can be noisier than b = 0. Why use it?</b></summary>
 #
-# It moves with the grader's zero; b = 0 does not, so with ten points more b = 0 is a thousand times
-# noisier. And noise counts where runs are decided. In our toy that was the start, where
-# the mean reward was the quieter one: all runs that b = 0 lost, at rates beyond the best, it lost
-# in the first three steps. Its late noise did no harm.
+# It moves with the grader's zero; b = 0 does not, so with ten points more b = 0 is hundreds of
+# times noisier. And noise counts where runs are decided. In our toy that was the start, where the
+# mean reward was the quieter one: all runs that b = 0 lost, at rates beyond the best, it lost in
+# the first three steps. Its late noise did no harm.
 # </details>
 #
 # The sentences that one hears about baselines, true or not:

@@ -406,10 +406,10 @@ assert torch.allclose(mine, ZOO["dapo"](two).loss, rtol=0, atol=1e-12)
 # exercise 3.
 #
 # In a run, log four things: the share of mixed groups, the mean reward *before* the filter, the
-# answers written per step, and the share of tokens clipped at the upper edge (TRL:
-# `clip_ratio/high_mean`). If the last is 0, clip-higher did nothing. And cap the rounds: a pool of
-# hopeless prompts is never mixed. In verl the cap is `max_num_gen_batches`; its default, 0, means
-# none.
+# answers written per step, and the share of good tokens whose ratio is above 1.2. If the last is 0,
+# clip-higher did nothing. (TRL's `clip_ratio/high_mean` counts those above 1.28 only.) And cap the
+# rounds: a pool of hopeless prompts is never mixed. In verl the cap is `max_num_gen_batches`; its
+# default, 0, means none.
 #
 # <details><summary>One level deeper: the divisor, and the libraries</summary>
 #

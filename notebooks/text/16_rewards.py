@@ -79,7 +79,7 @@ reveal("rewards.1", "none: it forgets all the same",
            "about 47: a coin teaches nothing":
            "It teaches nothing, and yet it moves the weights.",
            "about 25: it forgets at half the speed":
-           "It forgets as fast: nothing pulls back.",
+           "It forgets even faster: nothing pulls back.",
        })
 
 # %% [markdown]
@@ -382,7 +382,8 @@ kept = pictures.leashed_pays()
 reveal("rewards.9", "about 40: it holds nearly all",
        "The penalty pays for staying where the skill was. "
        + "; ".join(f"β = {beta:g}: {rows}" for beta, rows in kept.items())
-       + ". **A KL penalty cures drift. It does not cure a wrong pay.**",
+       + ". **A KL penalty can hold what drift would lose. It does not "
+       "cure a wrong pay.**",
        instead={
            "none: a penalty adds nothing that is right":
            "It adds nothing, but it keeps: the reference was right on 47.",
@@ -709,9 +710,9 @@ check.silent_bug_rewards(my_test)
 # </details>
 # <details><summary><b>Does a KL penalty prevent reward hacking?</b></summary>
 #
-# No, it decides how far you go. Where errors are small everywhere that helps. Where rare errors are
-# large a little KL already buys them: 2.5 nats gave gold 0.26 in our toy. Gao et al. saw a penalty
-# act like early stopping.
+# It helps against drift: our sorter kept 40 of 47 problems with it, and none without. Against a pay
+# whose errors are exploited it only decides how far you go: 2.5 nats bought glitches and gold 0.26
+# in our toy. Gao et al. saw a penalty act like early stopping.
 # </details>
 # <details><summary><b>Derive the KL of best of N.</b></summary>
 #

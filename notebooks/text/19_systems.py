@@ -183,8 +183,8 @@ print(f"stages 0 to 3 on a ring of {cards}: a card sends "
 
 # %% [markdown]
 # Stages 1 and 2 send no more than plain data parallelism, and stage 3 half as much again
-# ([ZeRO, section 7](https://arxiv.org/abs/1910.02054)). **Stages 1 and 2 cost nothing extra; take 3
-# only if you must.**
+# ([ZeRO, section 7](https://arxiv.org/abs/1910.02054)). **With one backward pass a step,
+# stages 1 and 2 cost nothing extra; take 3 only if you must.**
 #
 # <details><summary>One level deeper: 70 billion parameters, other sums of 16, activations</summary>
 #
@@ -399,7 +399,7 @@ pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
 # | memory | 16 bytes a trained parameter, 2 a frozen one; cache: 2 · layers · kv heads · head size · bytes a token |
 # | time | 64 slots, spread 1: busy 13 %; one batch ahead: six times as fast in our queue |
 # | formula | mean age = open answers at an update / batch |
-# | gap | rounding alone 0.0065 nats a token; a router that rounding tips over 0.57 |
+# | gap | std a token: rounding alone 0.0065 nats; with a router 0.05, nearly all of it from the 0.77 % that flip, 0.57 each |
 # | choices | stage of ZeRO (3 sends half as much again), parking; batches ahead; cards that write |
 # | log | bytes in cache, slots busy, age, gap by token |
 # | against the gap | replay the experts; keep the engine's log-probs |
