@@ -85,9 +85,9 @@ reveal("rewards.1", "none: it forgets all the same",
 # %% [markdown]
 # What you want is called **gold**. What you can compute and pay is a **proxy**. A proxy fails in
 # two ways. It can leave gold *unprotected*, as here: gold drifts away, and the pay does not notice.
-# Or its error is *exploited*: what is wrong is paid better, and training goes there. The rest of
-# the page is about the second. A 4B model was paid when its code passed a function `run_tests`, and
-# in every run it learned to write that function anew
+# Or its error is *exploited*: what is wrong is paid better, and training goes there. Most of the
+# page is about the second. A 4B model was paid when its code passed a function `run_tests`, and in
+# every run it learned to write that function anew
 # ([a public study](https://www.alignmentforum.org/posts/R5MdWGKsuvdPwGFBG/steering-rl-training-benchmarking-interventions-against)).
 
 # %% [markdown]
@@ -361,8 +361,8 @@ print(f"{cost[1]:.1f} nats under B: β = 3.4,  gold {got[1]:.2f}")
 
 # %% [markdown]
 # Large errors are dear: under B the nats are gone before $\beta$ is small. **β chooses where on the
-# curve of your pay you stop. It does not lift that curve.** Here by construction; Gao et al.
-# measured it: runs with and without a penalty lay on one curve.
+# curve of your pay you stop. It does not lift that curve.** In the toy that is so by construction.
+# Gao et al. measured it: runs with and without a penalty lay on one curve.
 #
 # That was exploitation. And the first failure, the sorter that drifted?
 
@@ -383,7 +383,8 @@ reveal("rewards.9", "about 40: it holds nearly all",
        "The penalty pays for staying where the skill was. "
        + "; ".join(f"β = {beta:g}: {rows}" for beta, rows in kept.items())
        + ". **A KL penalty can hold what drift would lose. It does not "
-       "cure a wrong pay.**",
+       "cure a wrong pay.** (At this rate even the right pay teaches "
+       "little, so what β = 1 costs a run that learns is not shown here.)",
        instead={
            "none: a penalty adds nothing that is right":
            "It adds nothing, but it keeps: the reference was right on 47.",

@@ -81,7 +81,7 @@ def test_the_pictures_say_what_the_page_says():
     alt = pictures.style_and_steps().alt
     for said in ("answers 0.61, 0.17, 0.00", "steps 0.62, 0.79, 0.93", "pass@1 0.38, 0.70, 0.93"):
         assert said in alt, alt
-    assert [f"{x:.2f}" for x in pictures.right_only()] == ["0.96", "0.95", "0.95"]
+    assert [f"{x:.2f}" for x in pictures.right_only()] == ["0.93", "0.93", "0.94"]
     assert "Verifier: from 0.39" in pictures.coin().alt
     assert "to 0.357, 0.304, 0.253 in 20" in pictures.coin().alt
     assert "Loss from -0.038 to 0.000" in pictures.loss_and_reward().alt
@@ -139,9 +139,8 @@ def test_float32_is_the_slowest_of_the_five_changes():
     assert max(seconds) == seconds[3] > 1.5 * max(s for s in seconds if s != seconds[3])
 
 
-def test_on_right_answers_only_no_problem_is_lost():
+def test_trained_on_right_answers_only_two_seeds_lose_two_problems_and_one_none():
     path = RUNS / "chain_many_right_only.json"
-    left = {name: 250 - row.count(0) for name, row in solved(path).items()}
-    assert list(left.values()) == [250, 250, 249, 249]
     clean = {name: 250 - part["clean"].count(0) for name, part in parts(path).items()}
-    assert clean["seed 0"] == 250 and min(clean.values()) == 249
+    assert clean == {"base": 249, "seed 0": 247, "seed 1": 247, "seed 2": 250}
+    assert solved(path)["base"] == solved(MANY)["base"]  # one base, the same answers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import numpy as np
 from torch import Tensor
@@ -124,18 +125,22 @@ def at_answers(run: str, answers: int) -> list[float]:
     return out
 
 
+@cache
+def _late() -> dict[str, list[dict[str, float]]]:
+    return json.loads((data_folder() / "runs" / "chain_late_refill.json").read_text("utf-8"))
+
+
 def late_at(arm: str, by: str, where: float) -> np.ndarray:
     """(rates, seeds): pass@1 of the late runs of `arm` in LATE at `where` updates, or answers.
 
     by: "updates", "rounds" or "single", as `rlnb.training.studies.late_refill` counts them.
     """
-    found = json.loads((data_folder() / "runs" / "chain_late_refill.json").read_text("utf-8"))
     return np.array(
         [
             [
                 np.interp(where, [row[by] for row in rows], [row["pass@1"] for row in rows])
                 for seed in range(3)
-                for rows in [found[f"{arm}, {LATE_RATE * rate:g}, seed {seed}"]]
+                for rows in [_late()[f"{arm}, {LATE_RATE * rate:g}, seed {seed}"]]
             ]
             for rate in RATES
         ]
@@ -144,12 +149,8 @@ def late_at(arm: str, by: str, where: float) -> np.ndarray:
 
 def late_answers(updates: int) -> list[float]:
     """Answers that the late refilled runs at LATE_RATE needed for so many updates, each seed."""
-    found = json.loads((data_folder() / "runs" / "chain_late_refill.json").read_text("utf-8"))
-    return [
-        next(row["single"] for row in rows if row["updates"] == updates)
-        for seed in range(3)
-        for rows in [found[f"refilled, {LATE_RATE:g}, seed {seed}"]]
-    ]
+    runs = [_late()[f"refilled, {LATE_RATE:g}, seed {seed}"] for seed in range(3)]
+    return [row["single"] for rows in runs for row in rows if row["updates"] == updates]
 
 
 def late_race(updates: int = 36, answers: int = 5120) -> Picture:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -24,6 +23,7 @@ from rlnb.classroom.figures import (
 )
 from rlnb.classroom.pictures.recorded_runs import curve, evaluations, seeds
 from rlnb.shipped import data_folder
+from rlnb.training.studies import style_curves
 from rlnb.training.studies.many_answers import ANSWERS, pass_at
 
 __all__ = [
@@ -165,14 +165,12 @@ def style_and_steps() -> Picture:
 
 
 def _style_rows(arm: str) -> list[list[dict[str, float]]]:
-    """For each seed the rows of `rlnb.training.studies.style_curves`."""
-    found = json.loads((data_folder() / "runs" / "chain_style_curves.json").read_text("utf-8"))
-    return [rows for name, rows in found.items() if name.startswith(f"{arm} ")]
+    return style_curves.curves(data_folder() / "runs" / "chain_style_curves.json", arm)
 
 
 def right_only() -> list[float]:
     """pass@1 of each seed after forty steps on the right answers alone."""
-    return [rows[-1]["pass@1"] for rows in _style_rows("reinforce")]
+    return [rows[-1]["pass@1"] for rows in _style_rows("right only")]
 
 
 def filtering(rounds: Sequence[Sequence[Mapping[str, float]]]) -> Picture:
@@ -180,7 +178,7 @@ def filtering(rounds: Sequence[Sequence[Mapping[str, float]]]) -> Picture:
     size = 128
     curves = {
         name: np.array([[row["pass@1"] for row in rows] for rows in _style_rows(arm)])
-        for name, arm in (("GRPO", "dr_grpo"), ("right answers only", "reinforce"))
+        for name, arm in (("GRPO", "dr_grpo"), ("right answers only", "right only"))
     }
     at = size * np.array([row["step"] for row in _style_rows("dr_grpo")[0]])
     imitated = np.array([[round["pass@1"] for round in one] for one in rounds])

@@ -14,10 +14,10 @@ from rlnb.shipped import data_folder
 __all__ = [
     "at_equal_nats",
     "gao_fits",
+    "leashed_pays",
     "one_ruler",
     "paid_and_true",
     "score_and_gold",
-    "leashed_pays",
     "three_pays",
 ]
 

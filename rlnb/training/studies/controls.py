@@ -10,7 +10,6 @@ there before, `mixture` what each part of it does alone, `right` how often each 
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from dataclasses import asdict, replace
@@ -29,6 +28,7 @@ from rlnb.training.models.loading import load
 from rlnb.training.recipe import Recipe
 from rlnb.training.rewards import CoinFlip
 from rlnb.training.sampling.sampler import Sampling
+from rlnb.training.studies.command import to_complete
 from rlnb.training.tasks import TASKS
 
 __all__ = ["Split", "main", "measure", "mixture", "reports", "right", "split"]
@@ -192,12 +192,7 @@ def measure(
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line of this module; exit status 0."""
-    parser = argparse.ArgumentParser(
-        prog="python -m rlnb.training.studies.controls",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("path", type=Path, help="the .json file to write or to complete")
+    parser = to_complete("controls", __doc__)
     parser.add_argument("--steps", type=int, default=Recipe.steps)
     args = parser.parse_args(arguments)
     torch.set_num_threads(1)

@@ -10,7 +10,6 @@ pass@64 is one throw; with a thousand the curve is known to k = 256.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from dataclasses import replace
@@ -24,6 +23,7 @@ from rlnb.training.loop import train
 from rlnb.training.metrics_file import environment
 from rlnb.training.models.loading import load
 from rlnb.training.sampling.sampler import Sampling
+from rlnb.training.studies.command import to_complete
 from rlnb.training.studies.kept_answers import SEEDS, STUDIES, Study
 from rlnb.training.studies.shipped_runs import base_model
 from rlnb.training.tasks import TASKS
@@ -90,12 +90,7 @@ def measure(
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line of this module; exit status 0."""
-    parser = argparse.ArgumentParser(
-        prog="python -m rlnb.training.studies.countdown_counts",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("path", type=Path, help="the .json file to write or to complete")
+    parser = to_complete("countdown_counts", __doc__)
     parser.add_argument("--bases", type=Path, default=Path("runs-bases"), help="folder for bases")
     parser.add_argument("--most", type=int, default=None, help="at most so many models now")
     args = parser.parse_args(arguments)

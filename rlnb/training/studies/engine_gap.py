@@ -13,7 +13,6 @@ and for formats the gaps' histogram on `EDGES`.
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
 import sys
@@ -35,6 +34,7 @@ from rlnb.training.sampling.prompts import encode_prompts
 from rlnb.training.sampling.sampler import Rollout, Sampling, sample
 from rlnb.training.sampling.scoring import token_logprobs
 from rlnb.training.step import start, step
+from rlnb.training.studies.command import to_complete
 from rlnb.training.tasks import TASKS
 from rlnb.training.tasks.task import held_out
 
@@ -163,12 +163,7 @@ def recorded() -> dict[str, Any]:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line of this module; exit status 0."""
-    parser = argparse.ArgumentParser(
-        prog="python -m rlnb.training.studies.engine_gap",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("path", type=Path, help="the .json file to write or to complete")
+    parser = to_complete("engine_gap", __doc__)
     args = parser.parse_args(arguments)
     torch.set_num_threads(1)
     measure(args.path)

@@ -18,7 +18,6 @@ a table (text, log pi, H, A), for the eye.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from dataclasses import replace
@@ -38,6 +37,7 @@ from rlnb.training.rollouts import collect, make_batch, rows_of
 from rlnb.training.run import Run, prepare, start
 from rlnb.training.sampling.sampler import Rollout
 from rlnb.training.sampling.scoring import token_logprobs
+from rlnb.training.studies.command import to_complete
 from rlnb.training.tasks import TASKS
 from rlnb.training.update import update
 
@@ -169,12 +169,7 @@ def law(path: str | Path) -> dict[str, Any]:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line of this module; exit status 0."""
-    parser = argparse.ArgumentParser(
-        prog="python -m rlnb.training.studies.entropy_law",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("path", type=Path, help="the .json file to write or to complete")
+    parser = to_complete("entropy_law", __doc__)
     args = parser.parse_args(arguments)
     torch.set_num_threads(1)
     measure(args.path)

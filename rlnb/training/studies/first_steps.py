@@ -11,7 +11,6 @@ file.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
@@ -25,6 +24,7 @@ import torch
 from rlnb.training.evaluation import held_out, pass_rate
 from rlnb.training.metrics_file import environment
 from rlnb.training.sampling.sampler import Sampling
+from rlnb.training.studies.command import to_complete
 from rlnb.training.studies.kept_answers import SEEDS, STUDIES, Study, trained
 from rlnb.training.tasks import TASKS
 from rlnb.training.tasks.countdown import Attempt, reaching
@@ -158,12 +158,7 @@ def measure(
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line of this module; exit status 0."""
-    parser = argparse.ArgumentParser(
-        prog="python -m rlnb.training.studies.first_steps",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("path", type=Path, help="the .json file to write or to complete")
+    parser = to_complete("first_steps", __doc__)
     parser.add_argument("--bases", type=Path, default=Path("runs-bases"), help="folder for bases")
     args = parser.parse_args(arguments)
     torch.set_num_threads(1)

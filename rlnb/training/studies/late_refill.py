@@ -12,7 +12,6 @@ it needed, as if prompts had been drawn one at a time, with nothing left over.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from dataclasses import dataclass, field, replace
@@ -28,6 +27,7 @@ from rlnb.training.metrics_file import environment
 from rlnb.training.models.loading import load
 from rlnb.training.recipe import Recipe
 from rlnb.training.rewards import mixed_groups
+from rlnb.training.studies.command import to_complete
 from rlnb.training.tasks import TASKS, Problem
 
 __all__ = ["ARMS", "Bill", "main", "measure", "needed"]
@@ -110,12 +110,7 @@ def measure(path: Path, first: Recipe = Recipe(eval_every=0, checkpoint_every=0)
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line of this module; exit status 0."""
-    parser = argparse.ArgumentParser(
-        prog="python -m rlnb.training.studies.late_refill",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("path", type=Path, help="the .json file to write or to complete")
+    parser = to_complete("late_refill", __doc__)
     torch.set_num_threads(1)
     measure(parser.parse_args(arguments).path)
     return 0

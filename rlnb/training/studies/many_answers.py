@@ -3,15 +3,14 @@
     python -m rlnb.training.studies.many_answers data/runs/chain_many_answers.json
 
 samples 32 answers to each held-out problem from the shipped model, trains it with
-`chain_dr_grpo_seedN`'s recipe for each seed, and samples again; with `--objective reinforce` only
-right answers are pushed. `solved` reads the file, `parts`
-which of the right answers were direct and which were right in every step; `pass_at` is pass@k
-without bias (Chen et al. 2021, arXiv 2107.03374, equation 1).
+`chain_dr_grpo_seedN`'s recipe for each seed, and samples again; with `--right-only` nothing pushes
+wrong answers (`style_curves.RIGHT_ONLY`). `solved` reads the file, `parts` which of the right
+answers were direct and which were right in every step; `pass_at` is pass@k without bias (Chen et
+al. 2021, arXiv 2107.03374, equation 1).
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
@@ -22,7 +21,7 @@ from typing import Any
 
 import torch
 
-from rlnb.objective import ZOO
+from rlnb.objective import ZOO, Objective
 from rlnb.shipped import data_folder
 from rlnb.training.errors import BadInput
 from rlnb.training.evaluation import pass_at_k, pass_rate
@@ -30,6 +29,8 @@ from rlnb.training.loop import train
 from rlnb.training.metrics_file import environment
 from rlnb.training.models.loading import load
 from rlnb.training.recipe import Recipe
+from rlnb.training.studies.command import to_complete
+from rlnb.training.studies.style_curves import RIGHT_ONLY
 from rlnb.training.tasks import TASKS, Chain, Problem
 
 __all__ = ["ANSWERS", "clean", "main", "measure", "parts", "pass_at", "rate", "shares", "solved"]
@@ -113,7 +114,7 @@ def measure(
     recipe: Recipe,
     prompts: int = PROMPTS,
     answers: int = ANSWERS,
-    objective: str = "dr_grpo",
+    objective: Objective = ZOO["dr_grpo"],
 ) -> None:
     """Writes what `path` lacks: the base, then a trained model for each seed."""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
@@ -123,10 +124,10 @@ def measure(
             continue
         model, tokenizer = load(data_folder() / "model")
         if name != "base":
-            train(model, tokenizer, task, ZOO[objective], replace(recipe, seed=int(name[5:])),
+            train(model, tokenizer, task, objective, replace(recipe, seed=int(name[5:])),
                   progress=False)  # fmt: skip
-        found.setdefault("header", {"task": "chain", "objective": objective, "answers": answers,
-                                    **environment(model.device)})  # fmt: skip
+        found.setdefault("header", {"task": "chain", "objective": repr(objective),
+                                    "answers": answers, **environment(model.device)})  # fmt: skip
         drawn = pass_rate(model, tokenizer, task, prompts=prompts, num_generations=answers)
         direct = torch.tensor([text.startswith("so") for text in drawn.texts])
         stepped = torch.tensor(
@@ -145,18 +146,13 @@ def measure(
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line of this module; exit status 0."""
-    parser = argparse.ArgumentParser(
-        prog="python -m rlnb.training.studies.many_answers",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("path", type=Path, help="the .json file to write or to complete")
+    parser = to_complete("many_answers", __doc__)
     parser.add_argument("--steps", type=int, default=Recipe.steps)
-    parser.add_argument("--objective", default="dr_grpo")
+    parser.add_argument("--right-only", action="store_true")
     args = parser.parse_args(arguments)
     torch.set_num_threads(1)
     recipe = Recipe(steps=args.steps, eval_every=0, checkpoint_every=0)
-    measure(args.path, recipe, objective=args.objective)
+    measure(args.path, recipe, objective=RIGHT_ONLY if args.right_only else ZOO["dr_grpo"])
     return 0
 
 

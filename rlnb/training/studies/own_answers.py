@@ -10,7 +10,6 @@ fine-tuning. The next round draws from the result. Each round is evaluated like 
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
@@ -29,6 +28,7 @@ from rlnb.training.models.loading import load
 from rlnb.training.recipe import Recipe
 from rlnb.training.sampling.prompts import encode_prompts
 from rlnb.training.sampling.sampler import Sampling, sample
+from rlnb.training.studies.command import to_complete
 from rlnb.training.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -129,12 +129,7 @@ def measure(
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line of this module; exit status 0."""
-    parser = argparse.ArgumentParser(
-        prog="python -m rlnb.training.studies.own_answers",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("path", type=Path, help="the .json file to write or to complete")
+    parser = to_complete("own_answers", __doc__)
     args = parser.parse_args(arguments)
     torch.set_num_threads(1)
     measure(args.path, Recipe(eval_every=0, checkpoint_every=0))

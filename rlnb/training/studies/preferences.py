@@ -15,7 +15,6 @@ The file also has pass@1 on held-out problems: of the shipped model, and during 
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
@@ -35,6 +34,7 @@ from rlnb.training.models.loading import load
 from rlnb.training.sampling.prompts import encode_prompts
 from rlnb.training.sampling.sampler import Rollout, Sampling, sample
 from rlnb.training.sampling.scoring import token_logprobs
+from rlnb.training.studies.command import to_complete
 from rlnb.training.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -195,12 +195,7 @@ def recorded(path: str | Path | None = None) -> dict[str, Any]:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line of this module; exit status 0. Writes what the file lacks."""
-    parser = argparse.ArgumentParser(
-        prog="python -m rlnb.training.studies.preferences",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("path", type=Path, help="the .json file to write or to complete")
+    parser = to_complete("preferences", __doc__)
     parser.add_argument("--arms", nargs="*", choices=list(ARMS), default=list(ARMS))
     parser.add_argument("--steps", type=int, default=STEPS)
     args = parser.parse_args(arguments)

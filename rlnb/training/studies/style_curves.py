@@ -4,14 +4,13 @@
 
 Trains with `chain_dr_grpo_seedN`'s recipe and writes at some steps, on held-out problems: `direct`,
 the share d of direct answers, and `right/direct` and `right/steps`, the share of right ones among
-each, so that pass@1 = d right/direct + (1 - d) right/steps. Beside it the same with the objective
-`reinforce`: without a baseline an answer whose reward is 0 has no gradient, so only the right ones
-are pushed. Both draw from the new model at each step.
+each, so that pass@1 = d right/direct + (1 - d) right/steps. Beside it `RIGHT_ONLY`, the same loss
+without a baseline: an answer whose reward is 0 has no gradient, so only the right ones are pushed.
+Both draw from the new model at each step.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from dataclasses import replace
@@ -20,21 +19,23 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from rlnb.objective import ZOO
+from rlnb.objective import ZOO, Objective, raw_reward
 from rlnb.shipped import data_folder
 from rlnb.training.evaluation import pass_rate
 from rlnb.training.loop import train
 from rlnb.training.metrics_file import environment
 from rlnb.training.models.loading import load
 from rlnb.training.recipe import Recipe
+from rlnb.training.studies.command import to_complete
 from rlnb.training.tasks import TASKS
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["ARMS", "curves", "main", "measure", "styles"]
+__all__ = ["ARMS", "RIGHT_ONLY", "curves", "main", "measure", "styles"]
 
-ARMS, SEEDS = ("dr_grpo", "reinforce"), (0, 1, 2)
+RIGHT_ONLY = ZOO["dr_grpo"].replace(advantage=raw_reward())
+ARMS, SEEDS = {"dr_grpo": ZOO["dr_grpo"], "right only": RIGHT_ONLY}, (0, 1, 2)
 AT = (5, 10, 15, 20, 25, 30, 35, 40)
 Row = dict[str, float]
 
@@ -72,35 +73,31 @@ def measure(path: Path, recipe: Recipe = Recipe(), at: tuple[int, ...] = AT, **s
             name = f"{arm} {seed}"
             if name in found:
                 continue
-            model, tokenizer = load(data_folder() / "model", device="cpu")
-            rows: list[Row] = []
-
-            def look(step: int, model=model, tokenizer=tokenizer, rows=rows) -> None:
-                row = styles(model, tokenizer, **size)
-                rows.append({"step": step} | {k: round(v, 4) for k, v in row.items()})
-
-            def watch(record: dict[str, Any], look=look) -> None:
-                if record["record"] == "step" and record["step"] in at:
-                    look(record["step"])
-
-            look(0)
-            train(model, tokenizer, TASKS["chain"], ZOO[arm],
-                  replace(recipe, seed=seed, eval_every=0, checkpoint_every=0),
-                  watch=watch, progress=False)  # fmt: skip
-            found.setdefault("header", {"at": list(at), **environment(model.device)})
-            found[name] = rows
+            still = replace(recipe, seed=seed, eval_every=0, checkpoint_every=0)
+            found[name] = _run(ARMS[arm], still, at, size)
+            found.setdefault("header", {"at": list(at), **environment(torch.device("cpu"))})
             path.write_text(json.dumps(found, indent=0) + "\n", encoding="utf-8")
-            print(name, rows[-1], flush=True)
+            print(name, found[name][-1], flush=True)
+
+
+def _run(objective: Objective, recipe: Recipe, at: tuple[int, ...], size: dict[str, int]):
+    """The rows of one run, at step 0 and at the steps `at`."""
+    model, tokenizer = load(data_folder() / "model", device="cpu")
+    rows: list[Row] = []
+
+    def watch(record: dict[str, Any]) -> None:
+        step = record.get("step", 0)  # the header has none
+        if record["record"] == "header" or record["record"] == "step" and step in at:
+            found = styles(model, tokenizer, **size)
+            rows.append({"step": step} | {k: round(v, 4) for k, v in found.items()})
+
+    train(model, tokenizer, TASKS["chain"], objective, recipe, watch=watch, progress=False)
+    return rows
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line of this module; exit status 0."""
-    parser = argparse.ArgumentParser(
-        prog="python -m rlnb.training.studies.style_curves",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("path", type=Path, help="the .json file to write or to complete")
+    parser = to_complete("style_curves", __doc__)
     torch.set_num_threads(1)
     measure(parser.parse_args(arguments).path)
     return 0
