@@ -76,6 +76,8 @@ def tab(chromium, tmp_path_factory):
             assert tab.evaluate(lab_in_chromium.WRONG_CELLS) == []
             tab.wait_for_selector(".noUi-handle")
             tab.wait_for_function(f"() => ({IMAGES})().every(alt => alt)")
+            # the extension names a slider within a fifth of a second of its appearance
+            tab.wait_for_function(f"() => (n => n.length > 2 && n.every(Boolean))(({HANDLES})())")
             yield tab
     finally:
         server.terminate()
