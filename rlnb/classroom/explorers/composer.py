@@ -58,8 +58,8 @@ USUAL = next(iter(REWARDS))
 # the methods that the lessons before page 14 have derived
 TAUGHT = ("reinforce", "rloo", "ppo", "grpo", "dapo", "dr_grpo", "gspo", "cispo", "sapo", "dppo")
 LIBRARIES = {"TRL": (to_trl, from_trl), "verl": (to_verl, from_verl)}
-# a gate that no method taught so far has
-EXTRA = {"gates": engine_ratio()}
+# a gate that no method taught so far has: OLMo 3's
+EXTRA = {"gates": engine_ratio("token", "truncate", high=2.0)}
 SAPO_TURN = 0.784  # cosine of Dr. GRPO's pushes with and without SAPO's edge, on this batch
 TWIN = 1e-5  # relative; eps of a z-score moves a push by 2e-6
 CAPTION = (

@@ -120,6 +120,7 @@ MENUS: dict[str, tuple[tuple[str, Any], ...]] = {
         ("V3.2 mask .5", sequence_mask(0.5, anchor="sampling")),
         ("Clip-Cov", clip_cov(epsilon=1.0)),
         ("entropy, top 20 %", top_entropy(0.2)),
+        ("engine ratio ≤ 2", engine_ratio("token", "truncate", high=2.0)),
         ("engine ratio, 3", engine_ratio()),
     ),
     "weights": (

@@ -87,7 +87,7 @@ WORDS: dict[str, tuple[str, tuple[tuple[Any, str], ...]]] = {
         (
             ((), "none"),
             (divergence_mask(0.15, anchor="sampling"), "drop moved\ntokens"),
-            (engine_ratio(), "engine ratio,\nat most 3"),
+            (engine_ratio("token", "truncate", high=2.0), "engine ratio,\ncapped at 2"),
         ),
     ),
     "weights": (

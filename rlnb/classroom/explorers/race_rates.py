@@ -1,4 +1,4 @@
-"""Two arms of the race at learning rates of your choice: who wins depends on who was tuned."""
+"""Two arms of the race at learning rates of your choice, and what the race's rule says of them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,28 @@ import numpy as np
 
 from rlnb.classroom.explorer import Explorer, choice, choice_slider
 from rlnb.classroom.explorers.arguments import checked, one_of
-from rlnb.classroom.figures import BLACK, ORANGE
-from rlnb.training.studies.race.verdicts import recorded
+from rlnb.classroom.figures import BLACK, GREY, ORANGE
+from rlnb.training.studies.race.verdicts import compared, questions, recorded, verdict
 
 ARMS = {"clip": (BLACK, "o"), "no clip": (ORANGE, "s")}
 UPDATES = (2, 8, 32)
+SCALE = (-0.2, 0.6)  # of the small picture of the interval
+S = questions()["clip"]["smallest_effect"]
 CAPTION = (
-    "Each point one run: 2,560 answers, five seeds a rate. Rings: the rates you chose. Recorded "
-    "runs, nothing is trained here."
+    "Each point one recorded run: 2,560 answers, five seeds a rate. Rings: the rates you chose. "
+    "Right: the difference, its interval, and ±s as a grey band."
 )
+
+
+def in_words(said: str) -> str:
+    """A verdict of the rule as the page says it.
+
+    >>> in_words("inconclusive"), in_words("no difference larger than 0.03"), in_words("worse")
+    ('cannot tell', 'no difference that matters', 'worse')
+    """
+    if said.startswith("no difference"):
+        return "no difference that matters"
+    return "cannot tell" if said == "inconclusive" else said
 
 
 @cache
@@ -34,28 +47,34 @@ def _tried(arm: str, updates: int) -> np.ndarray:
 
 
 @checked(updates=one_of(UPDATES))
-def compute(updates: int = 8, clip_rate: float = 0.001, no_clip_rate: float = 0.001):
-    """pass@1 of both arms at every rate (rates, seeds), the means at the two chosen rates.
+def compute(updates: int = 2, clip_rate: float = 0.001, no_clip_rate: float = 0.001):
+    """pass@1 of both arms at every rate (rates, seeds); at the two chosen rates the means, and
+    `found`, clip minus no clip with its interval (difference, low, high), and the rule's `verdict`.
 
     Raises ValueError for a rate that was not tried.
 
     >>> d = compute(8, 0.003, 0.003)
     >>> d["clip"].shape, d["means"]["clip"] > d["means"]["no clip"]
     ((8, 5), True)
+    >>> compute(32, 0.001, 0.001)["verdict"], compute(32, 0.0003, 0.0003)["verdict"]
+    ('better', 'worse')
     """
     for name, rate in (("clip_rate", clip_rate), ("no_clip_rate", no_clip_rate)):
         if rate not in rates():
             raise ValueError(f"{name} must be one of {', '.join(map(str, rates()))}, got {rate}.")
     chosen = {"clip": rates().index(clip_rate), "no clip": rates().index(no_clip_rate)}
-    found: dict[str, Any] = {arm: _tried(arm, updates) for arm in ARMS}
+    tried: dict[str, Any] = {arm: _tried(arm, updates) for arm in ARMS}
+    found = compared(*(tried[arm][k] for arm, k in chosen.items()))
     return {
         "updates": updates,
         "clip_rate": clip_rate,
         "no_clip_rate": no_clip_rate,
         "chosen": chosen,
-        "means": {arm: float(found[arm][k].mean()) for arm, k in chosen.items()},
-        "best": {arm: int(found[arm].mean(1).argmax()) for arm in ARMS},
-        **found,
+        "means": {arm: float(tried[arm][k].mean()) for arm, k in chosen.items()},
+        "best": {arm: int(tried[arm].mean(1).argmax()) for arm in ARMS},
+        "found": found,
+        "verdict": in_words(verdict(found[1], found[2], S)),
+        **tried,
     }
 
 
@@ -73,8 +92,16 @@ def build(figure, data):
         artists[arm, "dots"] = axes.plot([], [], mark, color=colour, ms=4.5, alpha=0.6)[0]
         artists[arm, "ring"] = axes.plot([], [], "o", mfc="none", mec=colour, ms=17, mew=2.6)[0]
     for k, arm in enumerate((*ARMS, "gap")):
-        artists[arm, "text"] = figure.text(0.77, 0.8 - 0.2 * k, "", fontsize=11.5, va="center",
+        artists[arm, "text"] = figure.text(0.77, 0.88 - 0.17 * k, "", fontsize=11, va="center",
                                            color=BLACK)  # fmt: skip
+    small = figure.add_axes((0.77, 0.27, 0.21, 0.13))
+    small.set(xlim=SCALE, ylim=(-1, 1), yticks=[], xticks=[0, 0.2, 0.4])
+    small.tick_params(labelsize=10.5)
+    small.axvspan(-S, S, color=GREY, alpha=0.35, lw=0)
+    small.axvline(0, color=BLACK, lw=0.8)
+    artists["interval"] = small.plot([], [], color=BLACK, lw=3)[0]
+    artists["middle"] = small.plot([], [], "o", color=BLACK, ms=7)[0]
+    artists["verdict"] = figure.text(0.77, 0.08, "", fontsize=11, va="center", weight="bold")
     return artists
 
 
@@ -87,14 +114,26 @@ def update(artists, data):
         artists[arm, "ring"].set_data([rates()[k]], [values[k].mean()])
         mark = "black" if arm == "clip" else "orange"
         artists[arm, "text"].set_text(f"{arm} ({mark})\n{data['means'][arm]:.3f}")
-    gap = data["means"]["clip"] - data["means"]["no clip"]
-    artists["gap", "text"].set_text(f"clip minus no clip\n{gap:+.3f}".replace("-", "−"))
+    gap, low, high = data["found"]
+    artists["gap", "text"].set_text(f"clip minus no clip\n{_interval(data)}")
+    artists["interval"].set_data([low, high], [0, 0])
+    low_end, high_end = SCALE
+    off = "<" if gap < low_end else ">" if gap > high_end else "o"  # an arrow: off the scale
+    artists["middle"].set_data([min(max(gap, low_end + 0.02), high_end - 0.02)], [0])
+    artists["middle"].set_marker(off)
+    artists["verdict"].set_text("the clip: " + data["verdict"].replace(" that", "\nthat"))
+
+
+def _interval(data) -> str:
+    gap, low, high = (0.0 + round(x, 3) for x in data["found"])  # 0.0 +: no negative zero
+    return f"{gap:+.3f} [{low:+.3f}, {high:+.3f}]".replace("-", "−")
 
 
 def readout(data) -> str:
-    gap = data["means"]["clip"] - data["means"]["no clip"]
-    said = "the clip wins by" if gap > 0 else "the clip loses by"
-    return f"{data['updates']} updates per batch: {said} {abs(gap):.3f}."
+    return (
+        f"{data['updates']} updates per batch: clip minus no clip {_interval(data)}, s = {S:g}: "
+        f"{data['verdict']}."
+    )
 
 
 def alt(data) -> str:
@@ -106,16 +145,15 @@ def alt(data) -> str:
     return f"pass@1 against the learning rate. {readout(data)} Means: {rows}."
 
 
-def looks_harmful(data) -> bool:
-    """32 updates, one learning rate for both, and the clip behind by 0.02 or more."""
-    gap = data["means"]["clip"] - data["means"]["no clip"]
+def says_worse(data) -> bool:
+    """32 updates, one learning rate for both, and the rule calls the clip worse."""
     same = data["clip_rate"] == data["no_clip_rate"]
-    return data["updates"] == 32 and same and gap <= -0.02
+    return data["updates"] == 32 and same and data["verdict"] == "worse"
 
 
-def tuned(data) -> bool:
-    """Each arm at its own best rate, at 32 updates."""
-    return data["updates"] == 32 and data["chosen"] == data["best"]
+def still_better(data) -> bool:
+    """Each arm at its own best rate, and the rule calls the clip better."""
+    return data["chosen"] == data["best"] and data["verdict"] == "better"
 
 
 def race_rates_explorer() -> Explorer:
@@ -126,7 +164,7 @@ def race_rates_explorer() -> Explorer:
         build,
         update,
         {
-            "updates": choice(8, [(str(u), u) for u in UPDATES], "updates", "steps per batch"),
+            "updates": choice(2, [(str(u), u) for u in UPDATES], "updates", "steps per batch"),
             "clip_rate": choice_slider(0.001, options, "rate, clip", "learning rate with the clip"),
             "no_clip_rate": choice_slider(
                 0.001, options, "rate, no clip", "learning rate without it"

@@ -21,7 +21,7 @@ CHOICES: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("surrogate", "f", "What if the\nratio is far?", "min and clip,\n0.8 to 1.2",
      ("capped\nweight", "soft edge")),
     ("gate", "g", "Is the token\ntrusted?", "none",
-     ("drop moved\ntokens", "engine ratio,\ncapped")),
+     ("drop moved\ntokens", "engine ratio,\ncapped at 2")),
     ("weights", "c", "How are tokens\naveraged?", "mean per\nanswer",
      ("all tokens\nalike", "constant\nlength")),
     ("terms", "h", "What else\npulls?", "KL to the\nreference", ("none", "entropy")),
