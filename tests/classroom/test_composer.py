@@ -325,10 +325,9 @@ def test_three_other_advantages_are_dr_grpo_s_up_to_a_factor():
     found = [
         part
         for _, part in MENUS["advantage"]
-        if composer.another_baseline(compute("dr_grpo", advantage=part))
+        if "dr_grpo" in dict(compute("dr_grpo", advantage=part)["twins"])
     ]
     assert found == [leave_one_out(), batch_zscore("group"), batch_zscore("group", of="centred")]
-    assert not composer.another_baseline(compute("dr_grpo"))
 
 
 def test_a_colour_says_the_sign_white_is_nothing_and_ink_can_be_read():

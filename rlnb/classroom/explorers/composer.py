@@ -43,15 +43,7 @@ from rlnb.objective import (
 )
 from rlnb.toys import running_batch
 
-__all__ = [
-    "TAUGHT",
-    "Said",
-    "another_baseline",
-    "composer_explorer",
-    "compute",
-    "few_pushes",
-    "report",
-]
+__all__ = ["TAUGHT", "Said", "composer_explorer", "compute", "few_pushes", "report"]
 
 NAMED = ZOO | ANNEX
 USUAL = next(iter(REWARDS))
@@ -327,13 +319,4 @@ def few_pushes(data: dict[str, Any]) -> bool:
         and near is not None
         and 0 < moved(data).sum() <= 6
         and near < SAPO_TURN
-    )
-
-
-def another_baseline(data: dict[str, Any]) -> bool:
-    """Dr. GRPO with another advantage alone, and its pushes up to one factor."""
-    return (
-        data["start"] == "dr_grpo"
-        and [change.part for change in data["changed"]] == ["advantage"]
-        and any(name == "dr_grpo" for name, _ in data["twins"])
     )

@@ -145,12 +145,6 @@ def alt(data) -> str:
     return f"pass@1 against the learning rate. {readout(data)} Means: {rows}."
 
 
-def says_worse(data) -> bool:
-    """32 updates, one learning rate for both, and the rule calls the clip worse."""
-    same = data["clip_rate"] == data["no_clip_rate"]
-    return data["updates"] == 32 and same and data["verdict"] == "worse"
-
-
 def still_better(data) -> bool:
     """Each arm at its own best rate, and the rule calls the clip better."""
     return data["chosen"] == data["best"] and data["verdict"] == "better"
