@@ -13,8 +13,18 @@ from rlnb.classroom.lesson import task
 from rlnb.classroom.pictures import labs, race
 from rlnb.classroom.pictures import zoo as pictures
 from rlnb.interop.labs import lab
-from rlnb.objective import cispo, clip, engine_ratio, ratio, token
+from rlnb.objective import (
+    Objective,
+    cispo,
+    clip,
+    engine_ratio,
+    group_zscore,
+    ratio,
+    token,
+    token_mean,
+)
 from rlnb.toys import running_batch, running_group
+from rlnb.training.studies.race.rows import ROWS
 from rlnb.training.studies.race.verdicts import questions
 
 
@@ -231,20 +241,26 @@ def test_gspo_silences_half_of_the_tokens_at_once_and_grpo_some_of_them_later():
 
 def test_the_rates_explorer_says_the_rule_s_word_and_its_task_follows_from_it():
     explorer = race_rates.race_rates_explorer()
-    goals = task("zoo.test2", explorer, ("still better", race_rates.still_better))
-    rates = race_rates.rates()
-    words = [race_rates.compute(32, rate, rate)["verdict"] for rate in rates]
-    assert words == ["worse", "cannot tell", *["better"] * 4, *["cannot tell"] * 2]
-    assert race_rates.compute(2, 0.0003, 0.0003)["verdict"] == "no difference that matters"
-    explorer.set(updates=32, clip_rate=0.001, no_clip_rate=0.001)  # better, at a shared rate
-    assert explorer.data["verdict"] == "better" and goals.solved == [False]
+    goals = task("zoo.test2", explorer, ("shared", race_rates.shared_and_worse))
+    assert goals.solved == [False]
+    words = {
+        updates: [race_rates.compute(updates, rate, rate)["verdict"] for rate in race_rates.rates()]
+        for updates in race_rates.UPDATES
+    }
+    assert words[32] == ["worse", "cannot tell", *["better"] * 4, *["cannot tell"] * 2]
+    assert "worse" not in words[2] + words[8] and words[2][0] == "no difference that matters"
+    means = [race_rates.compute(32, rate, rate)["found"][0] for rate in race_rates.rates()]
+    assert [mean < 0 for mean in means[:6]] == [True, True] + [False] * 4
+    explorer.set(updates=32, clip_rate=0.0003, no_clip_rate=0.001)  # not shared
+    assert goals.solved == [False]
+    explorer.set(no_clip_rate=0.0003)
+    assert goals.solved == [True]
     tuned = {2: (0.01, 0.0055, "cannot tell"), 32: (0.001, 0.0006, "cannot tell"),
              8: (0.003, 0.0018, "better")}  # fmt: skip
     for updates, (clip_rate, no_clip_rate, word) in tuned.items():
         explorer.set(updates=updates, clip_rate=clip_rate, no_clip_rate=no_clip_rate)
         assert explorer.data["chosen"] == explorer.data["best"]
         assert explorer.data["verdict"] == word
-        assert goals.solved == [updates == 8]
     with pytest.raises(ValueError, match="clip_rate must be one of 0.0003"):
         race_rates.compute(8, 0.002)
 
@@ -255,6 +271,31 @@ def test_the_lead_of_the_tuning_seeds_at_2_updates_is_gone_on_others():
     again = race.results("clip")[0]
     assert again.arm == "clip, 2 updates" and tuned["found"][0] > 0.07 > 0 > again.difference
     assert again.low < 0 < again.high
+    (five, others), (no_five, no_others) = (
+        race.both_seeds(f"{arm}, 2 updates") for arm in ("clip", "no clip")
+    )
+    assert sum(x < min(five) for x in others) == 12 and min(others) > 0.4 > 2 * 0.17
+    fall, rise = (sum(a) / 20 - sum(b) / 5 for a, b in ((others, five), (no_others, no_five)))
+    assert fall < -0.11 and abs(rise) < 0.01
+    drawn = repr(race.held_out(("clip, 2 updates", "no clip, 2 updates"), caption=""))
+    assert "clip, the 5: mean 0.78" in drawn and "the 20 others: mean 0.66, 0.46 to" in drawn
+
+
+def test_the_lead_at_the_clip_s_rate_is_gone_on_the_same_seeds_at_own_rates():
+    own = race_rates.compute(32, 0.001, 0.0006)
+    assert own["chosen"] == own["best"] and own["verdict"] == "cannot tell"
+    assert own["found"] == pytest.approx((-0.004, -0.106, 0.078), abs=6e-4)
+
+
+def test_the_race_s_two_sides_are_one_line_up_to_the_clip():
+    for updates in (2, 8, 32):
+        with_clip, without = (
+            ROWS["clip"].arms[f"{a}, {updates} updates"] for a in ("clip", "no clip")
+        )
+        line = Objective(group_zscore(), clip(0.2), token_mean)
+        assert with_clip.objective == line and with_clip.updates == updates
+        assert without.objective == line.replace(surrogate=ratio())
+        assert with_clip.answers == without.answers == 64 * 40 and with_clip.optimizer == "Adam"
 
 
 def test_the_lead_of_a_team_that_tunes_its_clip_and_copies_the_rate():

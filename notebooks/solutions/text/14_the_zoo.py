@@ -52,26 +52,7 @@ print(f"mine {mine.item():.6f}, the lab's row "
       f"{objective(glm).loss.item():.6f}")
 
 # %% [markdown]
-# ## 2 MaxRL
-
-# %% tags=["solution"]
-def max_rl_advantages(rewards, num_generations):
-    groups = rewards.view(-1, num_generations)
-    mean = groups.mean(1, keepdim=True)
-    some = mean > 0                                    # 0/0 elsewhere
-    A = (groups - mean) / torch.where(some, mean, 1.0)
-    return torch.where(some, A, 0.0).view(-1)
-
-
-check.max_rl_advantages(max_rl_advantages)
-
-# %%
-A_maxrl = max_rl_advantages(b.rewards, 4)
-assert torch.equal(A_maxrl, ZOO["maxrl"](b).advantages[:, 0])
-print(*(f"{x:.4f}" for x in A_maxrl))
-
-# %% [markdown]
-# ## 3 The name
+# ## 2 The name
 #
 # Centred, no std. PPO's band on the token's ratio. One mean per answer. A KL term with ρ in front
 # of it, and ρ is not detached. A wrong answer whose tokens are, on average, more than half a nat
@@ -258,3 +239,22 @@ package = torch.tensor([found_by.ceiling, found_by.exponent,
 print("fitted   ", *(f"{x:8.4f}" for x in fitted))
 print("package", *(f"{x:8.4f}" for x in package))
 assert torch.allclose(fitted, package, rtol=1e-3)
+
+# %% [markdown]
+# ## MaxRL
+
+# %% tags=["solution"]
+def max_rl_advantages(rewards, num_generations):
+    groups = rewards.view(-1, num_generations)
+    mean = groups.mean(1, keepdim=True)
+    some = mean > 0                                    # 0/0 elsewhere
+    A = (groups - mean) / torch.where(some, mean, 1.0)
+    return torch.where(some, A, 0.0).view(-1)
+
+
+check.max_rl_advantages(max_rl_advantages)
+
+# %%
+A_maxrl = max_rl_advantages(b.rewards, 4)
+assert torch.equal(A_maxrl, ZOO["maxrl"](b).advantages[:, 0])
+print(*(f"{x:.4f}" for x in A_maxrl))

@@ -965,7 +965,7 @@ for name in ("dapo", "simko", "kl_cov", "clip_cov"):
 # from, hence the constant −0.0348. Report the micro-batch size with the result.
 
 # %% [markdown]
-# ## Four more, for the patient
+# ## Five more, for the patient
 #
 # **One term of the series** · 10 minutes. Let $K$ of $G$ answers be right,
 # $S_i=\nabla\log\pi(y_i)$, so $\mathbb E[R_iS_i]=\nabla p$. (a) Show that
@@ -1011,3 +1011,17 @@ def my_sigmoid_fit(compute, reward):
 
 
 check.sigmoid_fit(my_sigmoid_fit)
+
+# %% [markdown]
+# **MaxRL** · 5 minutes. It divides the centred reward by the group's *mean*: $A=(R-\bar R)/\bar R$.
+# Write $A$ for rewards of 0 and 1. A group that is all wrong gets 0. Rewards come flat, one prompt
+# after the other.
+#
+# <details><summary>hint</summary>One prompt a line. Subtract the line's mean, divide by it. When is it 0?</details>
+
+# %% tags=["exercise"]
+def my_max_rl_advantages(rewards, num_generations):
+    return ...
+
+
+check.max_rl_advantages(my_max_rl_advantages)

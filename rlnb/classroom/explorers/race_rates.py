@@ -145,9 +145,9 @@ def alt(data) -> str:
     return f"pass@1 against the learning rate. {readout(data)} Means: {rows}."
 
 
-def still_better(data) -> bool:
-    """Each arm at its own best rate, and the rule calls the clip better."""
-    return data["chosen"] == data["best"] and data["verdict"] == "better"
+def shared_and_worse(data) -> bool:
+    """Both arms at one rate, and the rule calls the clip worse."""
+    return data["clip_rate"] == data["no_clip_rate"] and data["verdict"] == "worse"
 
 
 def race_rates_explorer() -> Explorer:

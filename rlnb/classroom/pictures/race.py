@@ -9,7 +9,7 @@ import numpy as np
 from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, SKY, Picture, static_figure
 from rlnb.training.studies.race.verdicts import Comparison, against_cpu, recorded, results
 
-__all__ = ["arms_and_seeds", "race", "two_budgets"]
+__all__ = ["arms_and_seeds", "both_seeds", "held_out", "race", "two_budgets"]
 
 TEXT = 10.5
 RIVAL, ARM = GREY, SKY
@@ -79,6 +79,55 @@ def _said(c: Comparison) -> str:
     return (
         f"{c.word}\n{what}{c.difference:+.{digits}f} [{c.low:+.{digits}f}, {c.high:+.{digits}f}]"
     ).replace("-", "−")
+
+
+def both_seeds(arm: str, row: str = "clip") -> tuple[list[float], list[float]]:
+    """pass@1 of an arm at the rate it was tuned to: on its tuning seeds, and on the race's.
+
+    >>> [len(seeds) for seeds in both_seeds("clip, 2 updates")]
+    [5, 20]
+    """
+    record = recorded(row)
+    raced = record["arms"][arm]
+    return record["tuning"][arm][str(raced["rate"])], raced["measures"]["pass@1"]
+
+
+def held_out(arms: Sequence[str], *, caption: str, row: str = "clip") -> Picture:
+    """Of each arm the runs that chose its rate, and below them those on other seeds."""
+    values, labels = [], []
+    for arm in arms:
+        chosen, others = both_seeds(arm, row)
+        values += [chosen, others]
+        labels += [f"{arm.split(',')[0]}, the {len(chosen)}", f"the {len(others)} others"]
+    start = float(np.mean(recorded(row)["arms"][arms[0]]["start"]["pass@1"]))
+    height = 60 + 44 * len(values)
+
+    def build(figure, _):
+        axes = figure.add_axes((0.17, 48 / height, 0.72, 1 - 56 / height))
+        for k, seeds in enumerate(values):
+            lift = np.linspace(-0.24, 0.24, len(seeds))
+            colour = GREY if k % 2 == 0 else SKY
+            axes.plot(seeds, k + lift, "o", ms=6, mfc=colour, mec=BLACK, mew=0.5, alpha=0.85)
+            axes.plot([np.mean(seeds)] * 2, [k - 0.38, k + 0.38], color=BLACK, lw=2.4)
+            axes.text(1.02, k, f"{np.mean(seeds):.2f}", transform=axes.get_yaxis_transform(),
+                      va="center", fontsize=TEXT)  # fmt: skip
+        axes.axvline(start, color=BLACK, ls="--", lw=1)
+        axes.axhline(1.5, color="#DDDDDD", lw=0.8)
+        axes.set(xlim=(0, 1), ylim=(len(values) - 0.5, -0.5))
+        axes.set_yticks(range(len(values)), labels, fontsize=TEXT)
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("pass@1 at the end", fontsize=TEXT)
+
+    said = "; ".join(
+        f"{label}: mean {np.mean(seeds):.2f}, {min(seeds):.2f} to {max(seeds):.2f}"
+        for label, seeds in zip(labels, values, strict=True)
+    )
+    return static_figure(
+        build,
+        size=(900, height),
+        alt=f"pass@1 of the runs that chose the rate, and of others. {said}. Start {start:.2f}.",
+        caption=caption,
+    )
 
 
 LINES = ((BLUE, "-"), (ORANGE, "--"), (GREEN, "-."), (BLACK, ":"))
