@@ -114,7 +114,7 @@ reveal("zoo.1", "2 and 3: their losses average alike",
 # &\to\mathbb E_\text{old}\Big[\textstyle\sum_t\rho_t\,A\,\nabla\log\pi_t\Big]&&\textbf{the ratio}\text{, for old answers: each token by its own (04)}\\
 # &=\nabla\,\mathbb E_\text{old}\Big[\textstyle\sum_t\rho_t\,A\Big]&&\text{no choice: }\nabla\rho=\rho\,\nabla\log\pi\text{ (06)}\\
 # &\to\nabla\,\mathbb E_\text{old}\Big[\textstyle\sum_t f(A,\rho_t)\Big]&&\textbf{the surrogate }f\text{, for ratios far from 1}\\
-# &\to\nabla\,\mathbb E_\text{old}\Big[\textstyle\sum_t g_t\,f(A,\rho_t)\Big]&&\textbf{a gate}\text{, a factor that is not differentiated}\\
+# &\to\nabla\,\mathbb E_\text{old}\Big[\textstyle\sum_t g_t\,f(A,\rho_t)\Big]&&\textbf{a gate}\text{ for tokens one does not trust: a factor without gradient}\\
 # &\to\nabla\,\textstyle\sum_{i,t}c_{i,t}\,g_{i,t}\,f(A_i,\rho_{i,t})&&\textbf{the weights}\text{: how much token }t\text{ of answer }i\text{ counts}
 # \end{aligned}$$
 #
@@ -234,6 +234,7 @@ for name, written in seven.items():
         families.append((g, [written]))
 assert len(families) == 3
 split = torch.cosine_similarity(families[0][0], families[1][0], 0)
+close = torch.cosine_similarity(families[1][0], families[2][0], 0)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -255,7 +256,8 @@ reveal("zoo.2", "three",
            "two":
            "So it is with one prompt. Here the two prompts have different "
            "stds. And the average counts too: the cosine of GRPO's and "
-           f"DAPO's pushes is {split:.3f}.",
+           f"DAPO's pushes is {split:.3f}. (DAPO and Dr. GRPO are close "
+           f"here: {close:.3f}.)",
        })
 
 # %% [markdown]
@@ -321,10 +323,6 @@ task("zoo.t", composer.composer_explorer(composer.TAUGHT, "dr_grpo"),
 # CISPO's surrogate, with a cosine of 0.724. It wakes the six silent tokens. One of them is six
 # times as likely as it was, and its push becomes the largest of all. <!-- cited: 0.724 -->
 #
-# *Leave one out*, in the advantage's menu, multiplies all pushes by $G/(G-1)=4/3$ (08). To plain
-# gradient descent that is a larger learning rate. Adam divides it away, except where the gradient's
-# norm is clipped first. Beside a KL it matters: the KL's share of the push shrinks.
-#
 # The ratio to the engine changes no push, nor does `engine ratio`: here the engine gave every token
 # the old policy's probability. **A part that did not act explains no difference between two
 # runs.**
@@ -343,11 +341,6 @@ labs.labs()
 # over prompts, as in DAPO's paper; the libraries' `dapo`, and our line above, take one mean over
 # the batch. R1's band, −9 to 11, silences no bad token. Sources and more rows:
 # [statements page](statements/14_the_zoo.ipynb).
-#
-# **One mean over which tokens?** A batch is cut into micro-batches, dealt to several GPUs, and the
-# gradients of the pieces are averaged. If each piece divides by its own token count, a token counts
-# twice as much in a piece with half as many. For one mean over all tokens, every piece must divide
-# by the count of the whole step, over all GPUs (10, exercise 2).
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -419,8 +412,8 @@ score("zoo.1", "zoo.2", "zoo.3")
 #
 # Pushes do not say which loss learns more. Race PPO's clip against the same loss without a clip, at
 # 32 updates a batch. A team finds the clip's best learning rate, 0.001, and takes it for the
-# unclipped runs (*no clip*) too. On five seeds the clip's pass@1 ends 0.19 higher, with a
-# 99 % interval of [0.06, 0.40]. The team reports: the clip helps.
+# unclipped runs (*no clip*) too. On five seeds the clip's pass@1 ends 0.19 higher. The
+# team reports: the clip helps.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -434,8 +427,8 @@ predict("zoo.7", "The unclipped runs now get their own best rate, on the "
 copied = race_rates.compute(32, 0.001, 0.001)
 own = race_rates.compute(32, 0.001, 0.0006)
 gained = own["means"]["no clip"] - copied["means"]["no clip"]
-assert own["chosen"] == own["best"] and copied["verdict"] == "better"
-assert [round(x, 2) for x in copied["found"]] == [0.19, 0.06, 0.40]
+assert own["chosen"] == own["best"]
+assert round(copied["found"][0], 2) == 0.19
 lead, low, high = own["found"]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -459,11 +452,12 @@ reveal("zoo.7", "neither: about 0.0",
        })
 
 # %% [markdown]
-# Five seeds leave a wide interval, and they had chosen the rates. So 20 *other* seeds judge.
+# So which rates does each side get, and who judges?
 #
 # **The toy.** A small policy answers 32 prompts; two of a prompt's 256 answers are right. Its
 # starts were trained on examples to a pass@1 of 0.16. A run is 40 batches of 64 answers, with Adam
-# and the gradient's norm clipped at 1. 32 updates are eight passes over four parts. The two lines:
+# and the gradient's norm clipped at 1. At 2 updates a batch each half of it is used once; 8 are two
+# passes over four parts, 32 eight. The two lines:
 # <!-- cited: 0.16, 40, 64 -->
 #
 # | reward | advantage | ratio | surrogate | gate | weights | terms |
@@ -471,36 +465,31 @@ reveal("zoo.7", "neither: about 0.0",
 # | right: 1 | group's mean and std | per token, to π_old | clip, 0.8 to 1.2, or none | none | all tokens alike | none |
 #
 # **The rule**, stated before the first run. Each side takes the best of eight rates by its mean on
-# the five seeds. The differences on the 20, seed by seed, give a 99 % interval by bootstrap. If it
-# lies within $\pm s$, with $s=0.03$: *no difference that matters*. Otherwise, if it leaves out 0:
-# *better* or *worse*. Otherwise: *cannot tell*. The seeds share three starts: n is 20 for new runs
-# from these, 3 for new starts.
+# five seeds. 20 *other* seeds judge: their differences give a 99 % interval. If it lies within
+# $\pm s$, with $s=0.03$: *no difference that matters*. Otherwise, if it leaves out 0: *better* or
+# *worse*. Otherwise: *cannot tell*.
 #
-# At their own rates for 32 updates, the 20 seeds put the clip ahead by 0.025
-# [−0.016, 0.068]: cannot tell.
-# <!-- cited: 0.025, 0.016, 0.068 -->
-#
-# The explorer applies the rule to the five seeds. (An interval over so few tends to be too short.)
+# The explorer shows the five seeds at every rate, with an interval by Student's t.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("zoo.t2", race_rates.race_rates_explorer(),
-     ("At 32 updates give both sides one rate. At 0.001 the rule says "
-      "*better* of the clip. Predict whether it says *worse* at a lower or "
-      "at a higher one. Then find it.", race_rates.shared_and_worse))
+     ("32 updates, one rate for both sides. Predict: does the clip's lead "
+      "grow with the rate all the way? Then find the rate at which it is "
+      "largest.", race_rates.largest_shared_lead))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# At a lower one, 0.0003. The clip is behind by 0.027: the sign is settled, the size is below $s$.
-# At so low a rate unclipped runs do not break down: the clip has nothing to prevent, and still
-# silences pushes. At higher rates unclipped runs break down first: at 0.003 the clip leads by 0.43.
-# **The shared rate decides which side is ahead.** <!-- cited: 0.027, 0.43 -->
+# No. At the lowest rate the clip is behind by 0.027: unclipped runs do not break down, so the clip
+# has nothing to prevent and still silences pushes. The lead is largest at 0.003, 0.43, where
+# unclipped runs have broken down. At 0.01 and 0.018 clipped runs break down as well.
+# **The shared rate decides how large a lead looks.** <!-- cited: 0.027, 0.43 -->
 # </details>
 #
 # At 2 updates the best rates are 0.01 with the clip, 0.0055 without. The clip is ahead by 0.08 on
-# the five seeds, and behind by 0.04 on the 20 others. One rate higher, at 0.018, clipped runs end
-# at 0.17 on average. <!-- cited: 0.08, 0.04, 0.17 -->
+# the five seeds that chose the rates, and behind by 0.04 on the 20 others. One rate higher, at
+# 0.018, clipped runs end at 0.17 on average. <!-- cited: 0.08, 0.04, 0.17 -->
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -514,7 +503,7 @@ predict("zoo.8", "Same code, same rates, other seeds. Where did the lead "
 # the answer, computed
 tuned = race_rates.compute(2, 0.01, 0.0055)
 assert tuned["chosen"] == tuned["best"]
-assert [round(x, 3) for x in tuned["found"]] == [0.08, -0.002, 0.138]
+assert round(tuned["found"][0], 2) == 0.08
 cliff = race_rates.compute(2, 0.018, 0.0055)["means"]["clip"]
 assert round(cliff, 2) == 0.17
 again = race.results("clip")[0]
@@ -530,9 +519,10 @@ reveal("zoo.8", "most clipped runs ended lower",
        f"The clip's mean falls from {mean(five):.2f} to {mean(others):.2f}."
        f" Without a clip it stays at {mean(no_others):.2f}. No clipped run "
        f"collapsed: the lowest of the 20 ends at {min(others):.2f}. But "
-       f"{below} of the 20 lie below all five. Only the seeds differ: the "
-       "five were lucky ones, and they had chosen the rate. **Choose on "
-       "some seeds, judge on others.**",
+       f"{below} of the 20 lie below all five. The five were lucky ones, "
+       "and so their rate was chosen. **Choose on some seeds, judge on "
+       "others.** Whether the clip at another rate would be ahead of no "
+       "clip here, these runs do not say.",
        race.held_out(("clip, 2 updates", "no clip, 2 updates"), caption=(
            "A dot is a run, a bar the mean, printed at the right. "
            "Dashed: the start.")),
@@ -559,8 +549,9 @@ for c in race.results("clip"):
           f"{c.high:+.3f}], {in_words(c.verdict)}")
 
 # %% [markdown]
-# Only at 8 is the clip better. These are three of 59 comparisons
-# ([statements page](statements/14_the_zoo.ipynb)): of so many, chance alone may settle one.
+# Only at 8 is the clip better. The seeds share three starts, so this holds for new runs from these;
+# for new starts n is 3. The other comparisons of the race: [statements
+# page](statements/14_the_zoo.ipynb).
 #
 # **What this does not show.** These policies learn 32 prompts by heart; larger models may turn any
 # result around.

@@ -116,5 +116,6 @@ def ageing(
         build,
         size=(900, 300),
         alt=f"Cosine of the pushes from a fresh batch to the running one. {said}.",
-        caption="1: the two methods push the same way. At 0, where all ratios are 1, all do.",
+        caption="Height 1: the two methods push in one direction. At the left end, where every "
+        "ratio is 1, each pair does.",
     )
