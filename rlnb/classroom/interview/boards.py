@@ -295,31 +295,33 @@ BOARDS: Mapping[str, BoardText] = {
         REINFORCE,
         "p, R: the probability and the reward of each answer to a prompt; dp: the slope of p in "
         "one weight; b: a number; r: the reward at each token; logp: the tokens' log-probs; "
-        "later(x, f): at each token x + f x one token on + f² x two on, and so on; sum: over the "
-        "answers; mean: over the unmasked tokens",
+        "later(x, f): at token t, x_t + f x_(t+1) + f² x_(t+2) + ...; sum: over the answers; mean: "
+        "over the unmasked tokens",
         _reinforce_cases,
     ),
     "ppo": BoardText(
         PPO,
         "logp, old: the tokens' log-probs now and when sampled; r: reward; V, V_next: the critic's "
         "value here and one token on; H: entropy; gamma, lam, eps, c_v, c_h: numbers; "
-        "later(x, f): at each token x + f x one token on + f² x two on, and so on; mean: over the "
-        "unmasked tokens",
+        "later(x, f): at token t, x_t + f x_(t+1) + f² x_(t+2) + ...; mean: over the unmasked "
+        "tokens. delta, A and R are constants for the gradient",
         _ppo_cases,
     ),
     "grpo": BoardText(
         GRPO,
-        "R, n: an answer's reward and its number of tokens, for the G answers to one prompt; L: "
+        "R, n: the reward and the number of tokens of each of the G answers to one prompt; L: "
         "the most tokens an answer may have; ratio: a token's probability now over that when "
         "sampled; logp, ref: its log-prob under policy and reference; tiny, eps, beta: numbers; "
-        "tokens(x): the sum over an answer's tokens; mean: over the G answers",
+        "tokens(x): the sum over an answer's tokens; mean: over the G answers. D, s and A are "
+        "constants for the gradient",
         group_cases,
     ),
     "dpo": BoardText(
         DPO,
         "ref, reward: the reference's probability and the reward of each answer to a prompt; beta: "
         "a number; logp_w, logp_l, ref_w, ref_l: log-probs of the chosen and the rejected answer "
-        "under policy and reference, a pair each; mean: over pairs",
+        "under policy and reference, a pair each; sum: over the answers to the prompt; mean: over "
+        "pairs",
         _dpo_cases,
     ),
 }

@@ -79,10 +79,10 @@ def symptoms(loss: Loss) -> None:
     rows = [
         *((f"pass rate, {name} prompt, first and last batch", f"{a:.2f}, {b:.2f}")
           for name, a, b in zip(("easy", "hard"), START, rates.tolist(), strict=True)),
-        (f"log-probs {MOVED} above the sampler's: tokens clipped",
+        (f"clip fraction after a move of {MOVED} nats",
          f"{int((moved == 0).sum())} of {len(moved)}"),
-        ("a group with all answers right: sum of |gradient|", f"{push:.2f}"),
-        ("gradient norm; the same batch padded to twice the width", f"{alone:.3f}, {padded:.3f}"),
+        ("one group all right, the other all wrong: |gradient|", f"{push:.2f}"),
+        (f"gradient norm, {WIDTH} columns and {2 * WIDTH}", f"{alone:.3f}, {padded:.3f}"),
     ]  # fmt: skip
     for what, number in rows:
         print(f"{what:57} {number}")
