@@ -27,9 +27,9 @@
 # | [the whiteboard](#The-whiteboard) | a function against the clock | 2 to 6 minutes each |
 # | [the long rounds](#The-long-rounds) | a broken loss; a design | 20 and 40 minutes |
 #
-# Tonight, in 40 minutes: twenty of the drill, then the PPO board. Later evenings: the drill, and
-# with more time one more part. A long round takes an evening of its own. Questions to read stand
-# [at the end](#To-read).
+# Tonight, in 40 minutes: 20 minutes of the drill, then the PPO board. Later evenings: the drill,
+# and with more time one more part. A long round takes an evening of its own. Questions to read
+# stand [at the end](#To-read).
 
 # %% tags=["setup"]
 import torch
@@ -75,9 +75,10 @@ drill()
 coverage()
 
 # %% [markdown]
-# **Three weeks at 20 minutes? Name six pages, `drill("02 04 06 08 10 17")`, or those your interview
-# is about.** That is the second row: 34 of their 36 cards become known. Over all pages it would be
-# 33 of 114, chosen by lot. DPO (15), agents (18) and systems (19) are then yours to read.
+# **Little time? Name six pages, `drill("02 04 06 08 10 17")`, or those that your interview is
+# about.** In three weeks at 20 minutes 34 of their 36 cards become known, in one week at 45 minutes
+# 28. Over all pages it would be 33 of 114 and 8, chosen by lot. The other pages are then yours to
+# read; in a systems team exchange 04 for 19.
 #
 # <details><summary>Other calls, and two interviews</summary>
 #
@@ -146,7 +147,9 @@ derivation("grpo")
 
 # %% [markdown]
 # DPO, from a reward with a KL penalty to a loss on pairs. The first three lines are about all
-# answers to one prompt, the others about pairs.
+# answers to one prompt, the others about pairs. (Why is the second line the best policy? The mean
+# reward less $\beta$ KL to the reference is $\beta\log Z$ less $\beta$ KL to that policy, and a KL
+# is 0 at least.)
 
 # %%
 derivation("dpo")
@@ -232,13 +235,13 @@ hand_in(batch_loss)  # a hint: check.batch_loss.hint
 #
 # <details><summary>A skeleton with numbers (write yours first)</summary>
 #
-# - **Reward.** <!-- cited: 0.8, 1.28, 3.35, 4.5e17, 2.6 --> Ten or more hidden tests a task pass,
+# - **Reward.** <!-- cited: 1.28, 3.35, 4.5e17, 2.6, 0.8 --> Ten or more hidden tests a task pass,
 #   in a sandbox. It is cheated by editing tests, so those lie elsewhere, and by special cases for
 #   the visible ones, so these are others.
 # - **Loss.** Group mean without the std, which would favour prompts whose answers nearly agree. One
 #   mean over the tokens of the batch, so that length does not dilute a token's push. Clip at 0.8
-#   and 1.28, the batch split over two updates, answers at most one batch old. No KL, as the checker
-#   is exact.
+#   and 1.28, the batch split over two updates, answers at most one batch old. No KL
+#   at first; add one if answers begin to game the tests.
 #
 # - **Prompts and answers.** 64 prompts with 16 answers are 1,024, or 16 a card. If 80 of 100 groups
 #   are all wrong: easier repositories first, then more answers a prompt.
@@ -251,10 +254,11 @@ hand_in(batch_loss)  # a hint: check.batch_loss.hint
 #   So a step is sampling, and the longest answer sets its end.
 # - **Plots.** Every 10 steps the pass rate on 300 tasks from after the cut-off; at every step mixed
 #   groups, length, timeouts.
-# - **Stop** when the mean of five readings is no better than that of the five before: at 30 % one
-#   reading is ±2.6 points.
+# - **Stop** when the mean of ten readings is no better than that of the ten before. At 30 % one
+#   reading is ±2.6 points, a mean of ten ±0.8.
 #
-# The token rates and the prompts are assumptions; say which are yours.
+# The token rates, the bytes of cache and the number of prompts are assumptions; say which are
+# yours. Prompts are left out: a repository of 8,000 tokens doubles cache and training.
 #
 # </details>
 #
@@ -262,9 +266,10 @@ hand_in(batch_loss)  # a hint: check.batch_loss.hint
 #
 # <details><summary>"A test suite takes two minutes."</summary>
 #
-# Rewards are computed beside sampling, on CPUs. Answers trained on as they come are stale: say how
-# many versions you allow and which ratio corrects it (19, 04). A patch that loops for ever is
-# wrong, a crashed sandbox is not (18).
+# Rewards are computed beside sampling, on CPUs: 1,024 answers times 120 seconds in a step of 200
+# are 614 cores. Answers trained on as they come are stale: say how many versions you allow and
+# which ratio corrects it (19, 04). A patch that loops for ever is wrong, a crashed sandbox is not
+# (18).
 #
 # </details>
 #
@@ -299,8 +304,8 @@ hand_in(batch_loss)  # a hint: check.batch_loss.hint
 # Four sentences: what you expected, what the plot showed, which experiment told two causes apart,
 # what you changed. Write them tonight. No run of your own? Take run D of [17](17_evaluation.ipynb),
 # *Find the fault*, and say that it is a recorded one: you expected a run like C, whose score rises;
-# within four steps the score fell and the answers grew; the same settings at a tenth of the
-# learning rate gave C.
+# within four steps the score fell and the answers grew. The length limit or the rate? Hardly an
+# answer was cut by then, and the same settings at a tenth of the rate gave C.
 
 # %% [markdown]
 # ## On the day

@@ -226,7 +226,7 @@ def test_the_page_s_sentences_on_the_plan_hold(monkeypatch):
     assert "| 114 met" in lines[2], "three weeks reach the core"
     page = (Path(__file__).parents[2] / "notebooks/text/20_interview.py").read_text("utf-8")
     assert f'drill("{plan.SHORT}")' in page, "the sentence names the pages of the row"
-    for minutes, pages, row in ((20, plan.SHORT, 3), (20, "", 2), (45, "", 4)):
+    for minutes, pages, row in ((20, plan.SHORT, 3), (20, "", 2), (45, plan.SHORT, 4), (45, "", 5)):
         asked = [q for q in default() if not pages or q.topic[:2] in pages.split()]
         told = forecast(asked, {}, start, start + timedelta(days=21), minutes)
         assert lines[row].endswith(f"| {told.met} met, {told.known} known |")

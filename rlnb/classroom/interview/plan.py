@@ -181,12 +181,13 @@ def _sat(
 
 def coverage(evenings: Sequence[int] = (5, 10, 21)) -> None:
     """Show what so many evenings meet of the core, for someone who begins tonight: all pages at 20
-    minutes, the pages of SHORT at 20, all at 45."""
+    minutes, the pages of SHORT at 20 and at 45, all at 45."""
     start, rows = date(2026, 1, 1), []
     short = tuple(q for q in default() if q.topic[:2] in SHORT.split())
     for name, minutes, asked in (
         ("20 minutes", 20, default()),
         (f"20 minutes, six pages: {SHORT}", 20, short),
+        ("45 minutes, the same six pages", 45, short),
         ("45 minutes", 45, default()),
     ):
         told = [forecast(asked, {}, start, start + timedelta(days=n), minutes) for n in evenings]
