@@ -106,6 +106,7 @@ PAGES = {
         "shared_desk": ("silent_bug_agents",),
     },
     "systems": {"systems": ("memory_bytes", "queue_age", "corrected_loss", "silent_bug_systems")},
+    "interview": {"batch_loss": ("batch_loss",)},
     "grpo_for_real": {
         "run_log": ("later_loss", "run_log", "style_slope", "silent_bug_grpo_for_real")
     },

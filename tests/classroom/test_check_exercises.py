@@ -110,6 +110,7 @@ def test_these_exercises_are_offered():
         "memory_bytes",
         "queue_age",
         "corrected_loss",
+        "batch_loss",
     }
 
 

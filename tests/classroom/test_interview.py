@@ -219,11 +219,18 @@ def test_the_page_s_sentences_on_the_plan_hold(monkeypatch):
     monkeypatch.setattr(plan, "display", shown.append)
     plan.coverage()
     lines = shown[0].data["text/markdown"].splitlines()
-    assert lines[0] == "| of the 114 | 5 evenings | 10 evenings | 21 evenings |"
+    assert lines[0] == "| an evening | core cards | 5 evenings | 10 evenings | 21 evenings |"
     start = date(2026, 1, 1)
     ten = forecast(default(), {}, start, start + timedelta(days=10), 20)
     assert ten.met < 114 and f"| {ten.met} met, {ten.known} known |" in lines[2]
     assert "| 114 met" in lines[2], "three weeks reach the core"
+    page = (Path(__file__).parents[2] / "notebooks/text/20_interview.py").read_text("utf-8")
+    assert f'drill("{plan.SHORT}")' in page, "the sentence names the pages of the row"
+    for minutes, pages, row in ((20, plan.SHORT, 3), (20, "", 2), (45, plan.SHORT, 4), (45, "", 5)):
+        asked = [q for q in default() if not pages or q.topic[:2] in pages.split()]
+        told = forecast(asked, {}, start, start + timedelta(days=21), minutes)
+        assert lines[row].endswith(f"| {told.met} met, {told.known} known |")
+    assert "| 36 | 36 met" in lines[3], "six pages have six core cards each, met in one week"
 
 
 # --- the drill
@@ -459,7 +466,7 @@ def test_the_report_adds_up_and_says_a_line_for_every_lost_point():
     poor = graded(points=0)
     said = poor.report()
     assert "0 of 40" in said and said.count("Weak would be") == 5 and "Not yet" in said
-    assert "A pass begins at 32, the edge at 24." in said
+    assert "A pass begins at 32; from 24 on it is close." in said
     assert f'drill("{" ".join(poor.again)}")' in said and len(poor.again) == 5
     assert drill(" ".join(poor.again)).draw().id == poor.again[0]
     mixed = mock.mock(7).interview
@@ -522,19 +529,19 @@ def test_a_full_mark_after_a_few_seconds_is_doubted_once_and_reported():
         box.value = True
     room.next.click()
     assert room.state == "key" and room.status.value.startswith(
-        "A full mark, but the answer took 2"
+        "Points came fast: the answer took 2"
     )
     room.next.click()
     assert room.state == "asked" and len(room.interview.marks) == 1
-    assert "A full mark, but" in room.interview.report()
+    assert "Points came fast:" in room.interview.report()
 
 
 def test_grades_that_are_none_are_refused():
     interview = graded()
     with pytest.raises(ValueError, match="all rounds are graded"):
         interview.grade(Marks(1, 1))
-    with pytest.raises(ValueError, match="own has 2 ticks"):
-        mock.mock().interview.grade(Marks(1, 1, own=(2,)))
+    with pytest.raises(ValueError, match="own has 3 ticks"):
+        mock.mock().interview.grade(Marks(1, 1, own=(3,)))
     with pytest.raises(ValueError, match="0, 1 or 2"):
         mock.mock().interview.grade(Marks(3, 1))
     with pytest.raises(ValueError, match="level is 'easy'"):

@@ -59,7 +59,7 @@ def test_every_line_feeds_a_later_one(board):
     for place, line in enumerate(asked[:-1]):
         later = {name for other in asked[place + 1 :] for name in other.uses}
         # results in themselves; "solved" is the reward, which the margin compares for two answers
-        results = {"slope", "bias", "best"} if board == "reinforce" else {"solved"}
+        results = {"slope", "bias", "best", "solved", "grpo", "by_std", "by_length"}
         assert line.name in later or line.name in results, line.name
         assert not set(line.uses) & set(names[place:]), "nothing that comes later is used"
 
@@ -99,10 +99,10 @@ def test_the_page_s_example_is_no_line_s_answer():
     ("board", "line"), [x for x in EVERY if not x[1].number], ids=lambda x: getattr(x, "name", x)
 )
 def test_a_right_value_without_its_gradient_is_not_right(board, line):
-    text = BOARDS[board]
-    wanted = text.numbers().right[line.name]
-    assert board_room._same(text, line, wanted, wanted)
-    assert not board_room._same(text, line, wanted.detach(), wanted)
+    case = BOARDS[board].cases()[0]
+    wanted = case.right[line.name]
+    assert board_room._same(case, wanted, wanted, line)
+    assert not board_room._same(case, wanted.detach(), wanted, line)
 
 
 def test_the_board_judges_as_one_types_and_keeps_its_symbols_behind_a_hint():
@@ -125,10 +125,64 @@ def test_the_board_judges_as_one_types_and_keeps_its_symbols_behind_a_hint():
 
 
 def test_gae_by_the_board_is_gae_by_hand():
-    right = BOARDS["ppo"].numbers().right
+    right = BOARDS["ppo"].cases()[0].right
     delta, advantage = right["delta"][0], right["A"][0]
     factor = 0.99 * 0.95
     assert advantage[0] == pytest.approx(sum(d * factor**k for k, d in enumerate(delta)).item())
+
+
+@pytest.mark.parametrize(
+    ("board", "name", "written"),
+    [
+        ("grpo", "D", "R - 0.5"),  # the mean of 1, 1, 0, 0
+        ("grpo", "A", "D / (0.5 + tiny)"),  # and their std
+        ("grpo", "drgrpo", "-mean(tokens(plain)) / 8"),  # the first L
+        ("grpo", "answer", "tokens(surrogate - 0.04 * kl) / n"),
+        ("reinforce", "slope", "sum(p * score * (R + 1 - 1 * sum(p)))"),  # where p sums to 1
+        ("ppo", "clipped", "clamp(ratio, 0.8, 1.2) * A"),
+        ("dpo", "margin", "((logp_w - ref_w) - (logp_l - ref_l)) / 10"),
+    ],
+)
+def test_a_line_that_is_right_for_one_case_only_is_not_right(board, name, written):
+    line = next(line for line in lines(board) if line.name == name)
+    first, *others = BOARDS[board].cases()
+    came = board_room._value(first, line, written)
+    assert board_room._same(first, came, first.right[name], line), "the first case is fooled"
+    assert others
+    judged = judge(name, written, board)
+    assert not judged.right and judged.said == "right for one set of numbers, wrong for another"
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "said"),
+    [
+        ("s", "(mean(R ** 2) - mean(R) ** 2) ** 0.5", "'R' does not stand"),
+        ("s", "mean(D * D) ** 0.5", "right"),
+        ("A", "D / s", "0 / 0"),
+        ("drgrpo", "-mean(tokens(plain)) / mean(n)", "one mean over the tokens"),
+        ("drgrpo", "-mean(tokens(plain / L))", "right"),
+        ("answer", "tokens(surrogate) / n - beta * tokens(kl) / n", "right"),
+        ("grpo", "-answer", "shape"),
+        ("drgrpo", "-mean(plain) / L", "mean is over answers"),
+    ],
+)
+def test_the_group_board_takes_other_spellings_and_says_what_is_wrong(name, written, said):
+    judged = judge(name, written, "grpo")
+    assert said in judged.said and judged.right == (said == "right")
+
+
+def test_a_bias_that_is_written_as_0_is_asked_for_again():
+    assert judge("bias", "sum(p * 0)", "reinforce").said.startswith("0 is what comes out")
+
+
+def test_what_dr_grpo_removes_is_what_the_two_bias_lines_say():
+    """GRPO's weight on a token, over Dr. GRPO's, is by_std times by_length up to the constant."""
+    for case in BOARDS["grpo"].cases()[:2]:
+        given, right = case.given, case.right
+        torch.testing.assert_close(right["A"] / right["D"], right["by_std"].expand_as(right["A"]))
+        unclipped = given["tokens"](given["ratio"].detach() * 0 + 1)  # n tokens of value 1
+        by_hand = (unclipped * right["by_length"]).sum()
+        torch.testing.assert_close(by_hand, torch.ones_like(by_hand))  # each answer 1 / G
 
 
 # --- the whiteboard
@@ -240,7 +294,9 @@ def test_an_error_is_printed_whole_with_the_line_and_the_arguments(reader, capsy
     assert "raise RuntimeError(long" in told and told.rstrip().endswith("wide, 21")
 
 
-@pytest.mark.parametrize("sheet", whiteboard.BOARD, ids=lambda sheet: sheet.name)
+@pytest.mark.parametrize(
+    "sheet", (*whiteboard.BOARD, whiteboard.ROUND), ids=lambda sheet: sheet.name
+)
 def test_the_example_of_a_sheet_is_right(sheet):
     given = [torch.tensor(x) if isinstance(x, list) else x
              for x in ast.literal_eval(f"({sheet.given},)")]  # fmt: skip

@@ -9,14 +9,16 @@
 # %% [markdown]
 # # 20 · Interview: solutions
 #
-# The whiteboard of [20](../20_interview.ipynb) solved and checked, PPO's objective written out, and
-# the numbers of those answers in the question bank that no other page computes.
+# The whiteboard of [20](../20_interview.ipynb) solved and checked, the broken loss mended, the four
+# boards written out, and the numbers of those answers in the question bank that no other page
+# computes.
 
 # %%
 import math
 import torch
 from torch.nn.functional import logsigmoid
 from rlnb import check
+from rlnb.classroom.interview.code_round import symptoms
 from rlnb.classroom.interview.derivation import judge, lines
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -114,10 +116,28 @@ def pass_at_k(n, c, k):  # page 17 has the product, for all problems at once
 check.pass_at_k(pass_at_k)
 
 # %% [markdown]
-# ## The three boards
+# ## The broken loss, mended
 
 # %% tags=["solution"]
-for board in ("reinforce", "ppo", "dpo"):
+def batch_loss(logprobs, sampled, mask, rewards, num_generations):
+    epsilon = 0.2
+    groups = rewards.view(-1, num_generations)
+    baseline = groups.mean(1, keepdim=True)            # of each prompt
+    advantage = (groups - baseline).view(-1, 1)
+    ratio = (logprobs - sampled).exp()                 # now over drawn
+    clipped = ratio.clamp(1 - epsilon, 1 + epsilon)
+    objective = torch.minimum(ratio * advantage, clipped * advantage)
+    objective = torch.where(mask, objective, 0.0)
+    return -objective.sum() / mask.sum()               # real tokens only
+
+symptoms(batch_loss)
+check.batch_loss(batch_loss)
+
+# %% [markdown]
+# ## The four boards
+
+# %% tags=["solution"]
+for board in ("reinforce", "ppo", "grpo", "dpo"):
     for line in lines(board):
         said = judge(line.name, line.right, board).said
         print(f"{line.name:9} = {line.right:45} {said}")

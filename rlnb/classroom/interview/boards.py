@@ -1,20 +1,22 @@
 """What the derivation boards ask: lines, what each may use, right versions and slips; the numbers.
 
-Three boards: "reinforce", from the slope of a probability to the loss, with the baseline's proof on
-the way; "ppo", from the surprise at a token to the whole loss; "dpo", from the reward with a KL to
-the loss on pairs. Every line feeds a later one or is a result. A room holds the values behind the
-names: the given ones, and the right value of each line, by autograd or `rlnb.objective`.
+Four boards: "reinforce", from the slope of a probability to the loss, with the baseline's proof on
+the way; "ppo", from the surprise at a token to the whole loss; "grpo", in a file of its own; "dpo",
+from the reward with a KL to the loss on pairs. Every line feeds a later one or is a result. A case
+holds the values behind the names: the given ones, and the right value of each line, by autograd or
+`rlnb.objective`. Each board has two cases or more, so that no line is right by accident.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import torch
 
+from rlnb.classroom.interview.board_text import BoardText, Line, Numbers
+from rlnb.classroom.interview.group_board import GRPO, group_cases
 from rlnb.objective import Objective
 from rlnb.objective.advantages import gae
 from rlnb.objective.batch import Batch
@@ -25,44 +27,10 @@ from rlnb.objective.terms import entropy_bonus, value_loss
 from rlnb.objective.weights import token_mean
 from rlnb.toys import running_batch
 
-__all__ = ["BOARDS", "FUNCTIONS", "BoardText", "Line", "Numbers"]
+__all__ = ["BOARDS", "FUNCTIONS"]
 
-EPSILON, GAMMA, LAMBDA, VALUE, ENTROPY, BETA = 0.2, 0.99, 0.95, 0.5, 0.01, 0.1
-BASELINE = 0.3
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line: its name, what it is, what it may use, a right one, and slips with a sentence.
-
-    number: the line is a number without gradient, such as an advantage.
-    """
-
-    name: str
-    says: str
-    uses: tuple[str, ...]
-    right: str
-    slips: tuple[tuple[str, str], ...] = ()
-    number: bool = False
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """The values behind the names of a board: given, right, what carries gradient, the mask."""
-
-    given: Mapping[str, Any]
-    right: Mapping[str, torch.Tensor]
-    leaves: tuple[torch.Tensor, ...]
-    on: torch.Tensor | None = None
-
-
-@dataclass(frozen=True)
-class BoardText:
-    """A board: its lines, what its symbols are, and the numbers it is judged on."""
-
-    lines: tuple[Line, ...]
-    symbols: str
-    numbers: Callable[[], Numbers] = field(repr=False)
+# epsilon, gamma, lambda, c_v, c_h
+PPO_NUMBERS = ((0.2, 0.99, 0.95, 0.5, 0.01), (0.12, 0.9, 0.8, 0.3, 0.05))
 
 
 REINFORCE = (
@@ -77,7 +45,8 @@ REINFORCE = (
     Line("bias", "what a constant baseline b takes from that mean", ("p", "score", "b"),
          "sum(p * score * b)",
          (("sum(score * b)", "p is missing: only under p is the mean of the scores 0"),
-          ("sum(p * b)", "b meets the score, not the probability alone")), number=True),
+          ("sum(p * b)", "b meets the score, not the probability alone"),
+          ("sum(p * 0)", "0 is what comes out; write the mean that is 0")), number=True),
     Line("best", "the constant with the least noise: the slope of the second moment is 0 there",
          ("p", "score", "R"), "sum(p * score ** 2 * R) / sum(p * score ** 2)",
          (("sum(p * R)", "the mean reward; each answer still needs the square of its score"),
@@ -152,7 +121,7 @@ DPO = (
          "beta * log(best / ref) + beta * log(Z)",
          (("beta * log(best / ref)", "right but for beta log Z, the same for all answers"),
           ("log(best / ref) + log(Z)", "beta is missing")), number=True),
-    Line("margin", "the reward of w minus that of l; Z is gone",
+    Line("margin", "the reward of w minus that of l",
          ("logp_w", "logp_l", "ref_w", "ref_l", "beta"),
          "beta * ((logp_w - ref_w) - (logp_l - ref_l))",
          (("beta * ((logp_l - ref_l) - (logp_w - ref_w))", "w is the chosen answer: w minus l"),
@@ -186,7 +155,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def _batch() -> tuple[Batch, torch.Tensor]:
+def _batch(gamma: float, lam: float) -> tuple[Batch, torch.Tensor]:
     """The running batch with a critic that says something, and its rewards token by token."""
     batch = running_batch(complete=True)
     mask = batch.mask.to(batch.logprobs.dtype)
@@ -197,24 +166,34 @@ def _batch() -> tuple[Batch, torch.Tensor]:
     rewards[torch.arange(len(mask)), last] = batch.rewards
     entropies = batch.entropies.clone().requires_grad_()
     batch = batch.replace(values=values, old_values=values.detach(), entropies=entropies)
-    advantages = gae(GAMMA, LAMBDA)(batch, rewards)
+    advantages = gae(gamma, lam)(batch, rewards)
     return batch.replace(returns=(advantages + values).detach()), rewards
 
 
 @cache
-def _reinforce() -> Numbers:
+def _reinforce_cases() -> tuple[Numbers, ...]:
+    """Probabilities; and weights that do not sum to 1, as the mean score of those is not 0."""
+    return (
+        _reinforce([1.0, -0.5, 0.25], [1.0, 0.0, 0.5], 0.3, normal=True),
+        _reinforce([0.2, -1.5, 0.7], [0.0, 0.3, 1.0], -0.2, normal=False),
+    )
+
+
+def _reinforce(
+    directions: list[float], rewards_of: list[float], baseline: float, *, normal: bool
+) -> Numbers:
     """Three answers with one weight for the proofs, the running batch for tokens."""
     weight = torch.tensor(0.4, dtype=torch.float64, requires_grad=True)
-    direction = torch.tensor([1.0, -0.5, 0.25], dtype=torch.float64)
-    reward = torch.tensor([1.0, 0.0, 0.5], dtype=torch.float64)
-    p = (weight * direction).softmax(0)
+    direction = torch.tensor(directions, dtype=torch.float64)
+    reward = torch.tensor(rewards_of, dtype=torch.float64)
+    p = (weight * direction).softmax(0) if normal else (weight * direction).exp()
 
     def slope(x: torch.Tensor) -> torch.Tensor:
         return torch.autograd.grad(x, weight, retain_graph=True)[0]
 
     score = torch.stack([slope(x) for x in p.log()])
     noise = score**2 * p.detach()
-    batch, rewards = _batch()
+    batch, rewards = _batch(0.99, 0.95)
     place = torch.arange(rewards.shape[1], dtype=rewards.dtype)
     rewards = rewards - 0.1 * place * batch.mask  # a small cost at every token
     togo = rewards.flip(1).cumsum(1).flip(1)
@@ -223,49 +202,53 @@ def _reinforce() -> Numbers:
         return torch.where(batch.mask, x, 0.0).sum() / batch.mask.sum()
 
     given = {
-        "p": p.detach(), "dp": torch.stack([slope(x) for x in p]), "R": reward, "b": BASELINE,
+        "p": p.detach(), "dp": torch.stack([slope(x) for x in p]), "R": reward, "b": baseline,
         "r": rewards, "logp": batch.logprobs, "mean": mean,
     }  # fmt: skip
     right = {
         "score": score,
         "slope": slope((p * reward).sum()),
-        "bias": BASELINE * slope(p.sum()),
+        "bias": baseline * slope(p.sum()),
         "best": (noise * reward).sum() / noise.sum(),
         "togo": togo,
-        "A": togo - BASELINE,
-        "loss": -mean(batch.logprobs * (togo - BASELINE)),
+        "A": togo - baseline,
+        "loss": -mean(batch.logprobs * (togo - baseline)),
     }
     return Numbers(given, right, (batch.logprobs,), batch.mask)
 
 
 @cache
-def _ppo() -> Numbers:
-    batch, rewards = _batch()
+def _ppo_cases() -> tuple[Numbers, ...]:
+    return tuple(_ppo(*numbers) for numbers in PPO_NUMBERS)
+
+
+def _ppo(epsilon: float, gamma: float, lam: float, c_v: float, c_h: float) -> Numbers:
+    batch, rewards = _batch(gamma, lam)
     on, values = batch.mask, batch.values
 
     def mean(x: torch.Tensor) -> torch.Tensor:
         return torch.where(on, x, 0.0).sum() / on.sum()
 
-    advantages = gae(GAMMA, LAMBDA)(batch, rewards)
+    advantages = gae(gamma, lam)(batch, rewards)
     log_ratio = token()(batch, advantages)
     following = torch.where(on[:, 1:], values[:, 1:], 0.0)
     following = torch.cat((following, torch.zeros_like(values[:, :1])), 1)
     given = {
         "logp": batch.logprobs, "old": batch.old_logprobs, "r": rewards, "V": values,
-        "V_next": following.detach(), "H": batch.entropies, "eps": EPSILON, "gamma": GAMMA,
-        "lam": LAMBDA, "c_v": VALUE, "c_h": ENTROPY, "mean": mean,
+        "V_next": following.detach(), "H": batch.entropies, "eps": epsilon, "gamma": gamma,
+        "lam": lam, "c_v": c_v, "c_h": c_h, "mean": mean,
     }  # fmt: skip
     ratio = log_ratio.exp()
-    method = Objective(gae(GAMMA, LAMBDA), clip(EPSILON), token_mean)
-    whole = method.replace(terms=(value_loss(VALUE, clip=None), entropy_bonus(ENTROPY)))
+    method = Objective(gae(gamma, lam), clip(epsilon), token_mean)
+    whole = method.replace(terms=(value_loss(c_v, clip=None), entropy_bonus(c_h)))
     right = {
-        "delta": torch.where(on, gae(GAMMA, 0.0)(batch, rewards), 0.0),
+        "delta": torch.where(on, gae(gamma, 0.0)(batch, rewards), 0.0),
         "A": advantages,
         "R": batch.returns,
         "ratio": ratio,
         "unclipped": ratio * advantages,
-        "clipped": ratio.clamp(1 - EPSILON, 1 + EPSILON) * advantages,
-        "surrogate": clip(EPSILON)(batch, advantages, log_ratio),
+        "clipped": ratio.clamp(1 - epsilon, 1 + epsilon) * advantages,
+        "surrogate": clip(epsilon)(batch, advantages, log_ratio),
         "policy": method(batch).loss,
         "value": mean(value_loss(1.0, clip=None)(batch)),
         "loss": whole(batch).loss,
@@ -274,26 +257,33 @@ def _ppo() -> Numbers:
 
 
 @cache
-def _dpo() -> Numbers:
+def _dpo_cases() -> tuple[Numbers, ...]:
+    return (
+        _dpo(0.1, [0.1, 0.25, -0.05], [-4.0, -7.5], [-8.0, -6.0]),
+        _dpo(0.5, [1.0, 0.0, 0.3], [-3.0, -9.0], [-5.5, -4.0]),
+    )
+
+
+def _dpo(beta: float, rewards: list[float], chosen: list[float], rejected: list[float]) -> Numbers:
     """Three answers for the best policy, two pairs for the loss."""
     ref = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
-    reward = torch.tensor([0.1, 0.25, -0.05], dtype=torch.float64)
-    logp_w = torch.tensor([-4.0, -7.5], dtype=torch.float64).requires_grad_()
-    logp_l = torch.tensor([-8.0, -6.0], dtype=torch.float64).requires_grad_()
+    reward = torch.tensor(rewards, dtype=torch.float64)
+    logp_w = torch.tensor(chosen, dtype=torch.float64).requires_grad_()
+    logp_l = torch.tensor(rejected, dtype=torch.float64).requires_grad_()
     ref_w = torch.tensor([-6.0, -7.0], dtype=torch.float64)
     ref_l = torch.tensor([-7.0, -6.5], dtype=torch.float64)
     pairs = Pairs(logp_w, logp_l, ref_w, ref_l)
-    best = (ref.log() + reward / BETA).softmax(0)  # by the field's own function, not by Z
-    each = dpo(pairs, BETA)
+    best = (ref.log() + reward / beta).softmax(0)  # by the field's own function, not by Z
+    each = dpo(pairs, beta)
     given = {
-        "ref": ref, "reward": reward, "beta": BETA, "logp_w": logp_w, "logp_l": logp_l,
+        "ref": ref, "reward": reward, "beta": beta, "logp_w": logp_w, "logp_l": logp_l,
         "ref_w": ref_w, "ref_l": ref_l, "mean": torch.mean,
     }  # fmt: skip
     right = {
-        "Z": (ref.log() + reward / BETA).logsumexp(0).exp(),
+        "Z": (ref.log() + reward / beta).logsumexp(0).exp(),
         "best": best,
         "solved": reward,
-        "margin": BETA * pairs.gap,
+        "margin": beta * pairs.gap,
         "prefer": (-each).exp(),
         "loss": each.mean(),
     }
@@ -305,23 +295,33 @@ BOARDS: Mapping[str, BoardText] = {
         REINFORCE,
         "p, R: the probability and the reward of each answer to a prompt; dp: the slope of p in "
         "one weight; b: a number; r: the reward at each token; logp: the tokens' log-probs; "
-        "later(x, f): each token's sum of x from here on, times f for every step; sum: over the "
-        "answers; mean: over the unmasked tokens",
-        _reinforce,
+        "later(x, f): at token t, x_t + f x_(t+1) + f² x_(t+2) + ...; sum: over the answers; mean: "
+        "over the unmasked tokens",
+        _reinforce_cases,
     ),
     "ppo": BoardText(
         PPO,
         "logp, old: the tokens' log-probs now and when sampled; r: reward; V, V_next: the critic's "
         "value here and one token on; H: entropy; gamma, lam, eps, c_v, c_h: numbers; "
-        "later(x, f): each token's sum of x from here on, times f for every step; mean: over the "
-        "unmasked tokens",
-        _ppo,
+        "later(x, f): at token t, x_t + f x_(t+1) + f² x_(t+2) + ...; mean: over the unmasked "
+        "tokens. delta, A and R are constants for the gradient",
+        _ppo_cases,
+    ),
+    "grpo": BoardText(
+        GRPO,
+        "R, n: the reward and the number of tokens of each of the G answers to one prompt; L: "
+        "the most tokens an answer may have; ratio: a token's probability now over that when "
+        "sampled; logp, ref: its log-prob under policy and reference; tiny, eps, beta: numbers; "
+        "tokens(x): the sum over an answer's tokens; mean: over the G answers. D, s and A are "
+        "constants for the gradient",
+        group_cases,
     ),
     "dpo": BoardText(
         DPO,
         "ref, reward: the reference's probability and the reward of each answer to a prompt; beta: "
         "a number; logp_w, logp_l, ref_w, ref_l: log-probs of the chosen and the rejected answer "
-        "under policy and reference, a pair each; mean: over pairs",
-        _dpo,
+        "under policy and reference, a pair each; sum: over the answers to the prompt; mean: over "
+        "pairs",
+        _dpo_cases,
     ),
 }

@@ -2,12 +2,13 @@
 
     derivation()                       PPO: a field a line; Tab to the next, Enter judges
     derivation("reinforce")            from the slope of log p to a loss with reward-to-go
+    derivation("grpo")                 the group's baseline, the two biases, Dr. GRPO
     derivation("dpo")                  from the reward with a KL to DPO's loss
     judge("ratio", "exp(logp - old)")  the same without a screen
 
 A line is a Python expression over tensors, those of the running batch (B, T) or of a few pairs.
-Every line is judged alone, with right values for the lines before it. Right means: value and
-gradient equal those of `rlnb.objective`, or of autograd, to 1e-10.
+Every line is judged alone, with right values for the lines before it. Right means: in every case of
+the board value and gradient equal those of `rlnb.objective`, or of autograd, to 1e-10.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import torch
 
 from rlnb.classroom.figures import Bundle
 from rlnb.classroom.interview import desk
-from rlnb.classroom.interview.boards import BOARDS, FUNCTIONS, BoardText, Line
+from rlnb.classroom.interview.board_text import BoardText, Line, Numbers
+from rlnb.classroom.interview.boards import BOARDS, FUNCTIONS
 from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, tone, widget_view
 
 __all__ = ["Board", "Judged", "derivation", "judge", "lines"]
@@ -55,71 +57,74 @@ def judge(name: str, written: str, board: str = "ppo") -> Judged:
     line, written = by_name[name], written.strip()
     if not written or written == "...":
         return Judged(False, BLANK)
+    cases = text.cases()
     try:
-        came = _value(text, line, written)
+        came = [_value(case, line, written) for case in cases]
     except (ValueError, TypeError, RuntimeError, SyntaxError, IndexError) as error:
         return Judged(False, str(error).splitlines()[0])
-    wanted = text.numbers().right[name]
-    if _same(text, line, came, wanted):
+    wanted = [case.right[name] for case in cases]
+    right = [_same(*each, line) for each in zip(cases, came, wanted, strict=True)]
+    if all(right):
         return Judged(True, "right" if line.number else "right, in value and gradient")
     for slip, sentence in line.slips:
-        if _same(text, line, came, _value(text, line, slip)):
+        slipped = [_value(case, line, slip) for case in cases]
+        if all(_same(*each, line) for each in zip(cases, came, slipped, strict=True)):
             return Judged(False, sentence)
-    if came.shape != wanted.shape:
-        return Judged(False, f"shape {tuple(came.shape)} came, {tuple(wanted.shape)} was expected")
-    if _close(text, came, wanted):
+    if any(right):
+        return Judged(False, "right for one set of numbers, wrong for another")
+    if came[0].shape != wanted[0].shape:
+        shapes = tuple(came[0].shape), tuple(wanted[0].shape)
+        return Judged(False, f"shape {shapes[0]} came, {shapes[1]} was expected")
+    if all(_close(*each) for each in zip(cases, came, wanted, strict=True)):
         return Judged(False, "the value is right, the gradient is not")
     return Judged(False, "another value; try it on one token by hand")
 
 
-def _value(text: BoardText, line: Line, written: str) -> torch.Tensor:
+def _value(case: Numbers, line: Line, written: str) -> torch.Tensor:
     tree = ast.parse(written, mode="eval")
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     if strange := sorted(names - set(line.uses) - {*FUNCTIONS, "mean"}):
         raise ValueError(f"{strange[0]!r} does not stand in this line; hint says what does")
     if any(isinstance(node, (ast.Attribute, ast.Subscript, ast.Lambda)) for node in ast.walk(tree)):
         raise ValueError("write an expression with + - * / ** and the functions named above")
-    numbers = text.numbers()
-    room = {**FUNCTIONS, **numbers.given, **numbers.right}
+    room = {**FUNCTIONS, **case.given, **case.right}
     came = eval(compile(tree, line.name, "eval"), {"__builtins__": {}}, room)
     if not torch.is_tensor(came):
         raise ValueError("a number came; the line is a tensor")
     return came
 
 
-def _close(text: BoardText, a: torch.Tensor, b: torch.Tensor) -> bool:
+def _close(case: Numbers, a: torch.Tensor, b: torch.Tensor) -> bool:
     if a.shape != b.shape:
         return False
-    on = text.numbers().on
-    if on is not None and a.shape == on.shape:
-        a, b = a[on], b[on]
-    return torch.allclose(a.detach(), b.detach(), rtol=0.0, atol=1e-10)
+    if case.on is not None and a.shape == case.on.shape:
+        a, b = a[case.on], b[case.on]
+    return torch.allclose(a.detach(), b.detach(), rtol=0.0, atol=1e-10, equal_nan=True)
 
 
-def _same(text: BoardText, line: Line, came: torch.Tensor, wanted: torch.Tensor) -> bool:
+def _same(case: Numbers, came: torch.Tensor, wanted: torch.Tensor, line: Line) -> bool:
     """Equal in value, and in the gradient of a weighted sum; some lines are numbers without one."""
-    if not _close(text, came, wanted):
+    if not _close(case, came, wanted):
         return False
     if line.number:
         return True
-    slopes = zip(_slopes(text, came), _slopes(text, wanted), strict=True)
-    return all(_close(text, a, b) for a, b in slopes)
+    slopes = zip(_slopes(case, came), _slopes(case, wanted), strict=True)
+    return all(_close(case, a, b) for a, b in slopes)
 
 
-def _slopes(text: BoardText, x: torch.Tensor) -> list[torch.Tensor]:
-    numbers = text.numbers()
+def _slopes(case: Numbers, x: torch.Tensor) -> list[torch.Tensor]:
     if not x.requires_grad:
-        return [torch.zeros_like(leaf) for leaf in numbers.leaves]
+        return [torch.zeros_like(leaf) for leaf in case.leaves]
     weights = torch.linspace(1.0, 2.0, x.numel(), dtype=x.dtype).reshape(x.shape)
-    if numbers.on is not None and x.dim():
-        weights = torch.where(numbers.on, weights, 0.0)
-        x = torch.where(numbers.on, x, 0.0)
+    if case.on is not None and x.dim():
+        weights = torch.where(case.on, weights, 0.0)
+        x = torch.where(case.on, x, 0.0)
     found = torch.autograd.grad(
-        (x * weights).sum(), numbers.leaves, retain_graph=True, allow_unused=True
+        (x * weights).sum(), case.leaves, retain_graph=True, allow_unused=True
     )
     return [
         torch.zeros_like(leaf) if g is None else g
-        for g, leaf in zip(found, numbers.leaves, strict=True)
+        for g, leaf in zip(found, case.leaves, strict=True)
     ]
 
 
@@ -187,5 +192,5 @@ class Board:
 
 
 def derivation(board: str = "ppo") -> Board:
-    """The empty board, "reinforce", "ppo" or "dpo". Raises ValueError for another name."""
+    """The empty board: "reinforce", "ppo", "grpo" or "dpo". Raises ValueError for another name."""
     return Board(board)

@@ -27,11 +27,12 @@ RUBRIC = {
     "first sentence": ("none, wrong, or late", "right, needs the next one",
                        "answers by itself"),
     "reasons": ("none ticked", "some ticked", "two in three, or more"),
-    "evidence": ("none", "a case without a number", "a number of the key, or a plot"),
+    "evidence": ("none", "a case without a number", "a number, or a plot"),
     "follow-up": ("nothing, or wrong", "the direction", "the point of its key"),
 }  # fmt: skip
 # Evidence of one's own, with its points.
-OWN = (("a plot of my own: I named both axes", 2), ("a case of my own, without a number", 1))
+OWN = (("a plot of my own: I named both axes", 2), ("a case of my own, without a number", 1),
+       ("a number of my own: I said what it was measured on", 2))  # fmt: skip
 
 _END = re.compile(r"(?<=[.!?])(?<!Dr\.)(?<!et al\.)(?<!e\.g\.)[\"”')]*\s+(?=\S)")
 _NAME = re.compile(r"\(\d\d(?:, \d\d)*\)|@\d+")  # page (16), pass@32
@@ -106,7 +107,7 @@ def hasty(marks: Marks, question: Question) -> str:
         said.append(f"the answer took {seconds(marks.seconds[0])}, and you ticked {words} words")
     if points["follow-up"] == POINTS and marks.seconds[1] < HASTY[1]:
         said.append(f"the reply took {seconds(marks.seconds[1])}")
-    return f"A full mark, but {'; '.join(said)}" if said else ""
+    return f"Points came fast: {'; '.join(said)}" if said else ""
 
 
 def seconds(number: float) -> str:

@@ -166,11 +166,11 @@ def _verdict(total: int, most: int, graded: int, rounds: int) -> str:
     if graded < rounds:
         return f"{graded} of {rounds} rounds are graded."
     passed, edge = round(PASS * most), round(EDGE * most)
-    lines = f"A pass begins at {passed}, the edge at {edge}."
+    lines = f"A pass begins at {passed}; from {edge} on it is close."
     if total >= passed:
         return f"You would pass: the panel heard answers, reasons and numbers. {lines}"
     if total >= edge:
-        return f"On the edge: the ideas are there, the lost points say what to add. {lines}"
+        return f"Close: the ideas are there, the lost points say what to add. {lines}"
     return f"Not yet: do the drill below, then ask for another seed. {lines}"
 
 
@@ -357,10 +357,8 @@ class Room:
             self.status,
         ]
         data = widget_view(ipywidgets.VBox(rows))
-        asked = "\n".join(
-            f"{r.panelist.name}: {r.question.question}" for r in self.interview.rounds
-        )
-        data["text/plain"] = f"[a mock interview; run the page to be asked]\n{asked}"
+        who = ", ".join(r.panelist.name.lower() for r in self.interview.rounds)
+        data["text/plain"] = f"[a mock interview; run the page to be asked by {who}]"
         display(Bundle(data))
         report = _shown("*The report appears here after the fifth answer.*")
         self._handle = display(report, display_id=f"mock-{id(self)}")

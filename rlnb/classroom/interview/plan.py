@@ -21,8 +21,8 @@ from rlnb.classroom.notebook_display import display
 from rlnb.classroom.questions import Question, bank, pick, topics
 
 __all__ = [
-    "CARD", "Forecast", "Sitting", "core", "coverage", "default", "forecast", "interview_day",
-    "known", "room_of", "tonight",
+    "CARD", "SHORT", "Forecast", "Sitting", "core", "coverage", "default", "forecast",
+    "interview_day", "known", "room_of", "tonight",
 ]  # fmt: skip
 
 CARD = 2  # minutes: one to say it, one to read the answer and grade
@@ -32,6 +32,7 @@ LATER = "21"
 EVENINGS = 5  # a week
 FIRST, AGAIN = 0.5, 0.8  # the forecast's learner: knows half of the new, and then four in five
 AHEAD = 60  # evenings that a forecast looks ahead at most
+SHORT = "02 04 06 08 10 17"  # the pages to name when the evenings are few and short
 LEARNERS = 8  # made-up ones, of whom a forecast is the mean
 
 
@@ -178,16 +179,20 @@ def _sat(
     return kept
 
 
-def coverage(minutes: Sequence[int] = (20, 45), evenings: Sequence[int] = (5, 10, 21)) -> None:
-    """Show what so many evenings meet of the core, for someone who begins tonight."""
+def coverage(evenings: Sequence[int] = (5, 10, 21)) -> None:
+    """Show what so many evenings meet of the core, for someone who begins tonight: all pages at 20
+    minutes, the pages of SHORT at 20 and at 45, all at 45."""
     start, rows = date(2026, 1, 1), []
-    for m in minutes:
-        cells = []
-        for n in evenings:
-            told = forecast(default(), {}, start, start + timedelta(days=n), m)
-            cells.append(f"{told.met} met, {told.known} known")
-        rows.append([f"{m} minutes", *cells])
-    head = [f"of the {len(core())}", *(f"{n} evenings" for n in evenings)]
+    short = tuple(q for q in default() if q.topic[:2] in SHORT.split())
+    for name, minutes, asked in (
+        ("20 minutes", 20, default()),
+        (f"20 minutes, six pages: {SHORT}", 20, short),
+        ("45 minutes, the same six pages", 45, short),
+        ("45 minutes", 45, default()),
+    ):
+        told = [forecast(asked, {}, start, start + timedelta(days=n), minutes) for n in evenings]
+        rows.append([name, str(told[0].of), *(f"{t.met} met, {t.known} known" for t in told)])
+    head = ["an evening", "core cards", *(f"{n} evenings" for n in evenings)]
     lines = [head, ["---"] * len(head), *rows]
     text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     display(Bundle({"text/markdown": text, "text/plain": text}))

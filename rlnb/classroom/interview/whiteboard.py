@@ -3,6 +3,7 @@
     whiteboard()          the ten, folded; a choice; Start shows what is asked and runs the clock
     start("pass_at_k")    the same by a call; again: the clock begins anew
     hand_in(pass_at_k)    judges; the run that passes stops the clock
+    whiteboard("batch_loss")    the code round: one long function with faults, and its own clock
 
 One cell below is enough for all ten: `hand_in` goes by the function's name. No clock runs before
 the learner starts it, so a page may be run as a whole. The functions are checked exercises of the
@@ -22,7 +23,7 @@ from rlnb.classroom import check, progress
 from rlnb.classroom.figures import Bundle
 from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, tone, widget_view
 
-__all__ = ["BOARD", "Sheet", "Wall", "hand_in", "start", "whiteboard"]
+__all__ = ["BOARD", "ROUND", "Sheet", "Wall", "hand_in", "start", "whiteboard"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ BOARD = (
     Sheet("group_advantages", "rewards, num_generations", 4,
           "rewards (B,), the G answers to one prompt side by side; num_generations G -> (B,)",
           "[1.0, 0.0, 0.0, 0.0], 4", "[1.732, -0.5773, -0.5773, -0.5773]",
-          "z-scores in each group: population std, plus 1e-6; equal rewards give 0; flat again",
+          "z-scores in each group: population std, plus 1e-6; equal rewards give 0; again (B,)",
           "view(G, -1), or statistics of the whole batch"),
     Sheet("baseline_leave_one_out", "rewards, num_generations", 3,
           "rewards (B,), groups of G side by side -> (B,)",
@@ -111,7 +112,14 @@ BOARD = (
           "the unbiased estimate from n answers, k at most n; math.comb is allowed",
           "1 - (1 - c/n)^k"),
 )  # fmt: skip
-_SHEETS = {sheet.name: sheet for sheet in BOARD}
+ROUND = Sheet(
+    "batch_loss", "logprobs, sampled, mask, rewards, num_generations", 20,
+    "logprobs, sampled, mask (B, T); rewards (B,), groups side by side -> a number, minimised",
+    "[[-1.0], [-1.5]], [[-1.0], [-1.0]], [[True], [True]], [1.0, 0.0], 2", "-0.05",
+    "reward minus the group's mean, PPO's clip at 0.2, one mean over the real tokens",
+    "the loudest fault is mended, and the three quiet ones stay",
+)  # fmt: skip
+_SHEETS = {sheet.name: sheet for sheet in (*BOARD, ROUND)}
 _BEGAN: dict[str, float] = {}
 _TOLD: set[str] = set()  # whose mistake was named since the clock began
 
@@ -202,9 +210,13 @@ def _shown(function: Callable[..., Any], probe: Mapping[str, Any], raised: bool)
 class Wall:
     """A choice of the function, Start, and the clock; Tab reaches each, Space presses."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic):
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        names: tuple[str, ...] = tuple(sheet.name for sheet in BOARD),
+    ):
         self.clock = clock
-        self.name = ipywidgets.Dropdown(options=list(_SHEETS), description="function")
+        self.name = ipywidgets.Dropdown(options=list(names), description="function")
         self.begin = ipywidgets.Button(
             description="Start the clock", tooltip="shows what is asked and starts the clock anew"
         )
@@ -239,8 +251,13 @@ class Wall:
         display(Bundle(data))
 
 
-def whiteboard() -> Wall:
-    """Show the ten functions with what each is asked, in one fold; then the clock's controls."""
+def whiteboard(function: str = "") -> Wall:
+    """Show the ten functions with what each is asked, in one fold; then the clock's controls.
+
+    function: the clock of this one alone. Raises ValueError for one that is not on the board.
+    """
+    if function:
+        return Wall(names=(_sheet(function, "whiteboard").name,))
     each = "\n\n".join(
         f"<details><summary><code>{s.call}</code> · {s.minutes} minutes</summary>\n\n"
         + "\n".join(f"- **{head}:** {_markdown(said)}" for head, said in s.rows())
