@@ -81,7 +81,7 @@ def symptoms(loss: Loss) -> None:
           for name, a, b in zip(("easy", "hard"), START, rates.tolist(), strict=True)),
         (f"clip fraction after a move of {MOVED} nats",
          f"{int((moved == 0).sum())} of {len(moved)}"),
-        ("one group all right, the other all wrong: |gradient|", f"{push:.2f}"),
+        ("one group all right, the other all failed: |gradient|", f"{push:.2f}"),
         (f"gradient norm, {WIDTH} columns and {2 * WIDTH}", f"{alone:.3f}, {padded:.3f}"),
     ]  # fmt: skip
     for what, number in rows:

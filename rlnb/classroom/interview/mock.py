@@ -388,11 +388,11 @@ def example_report(seed: int = 3, level: str = "onsite") -> Interview:
     """A report: mostly right, few numbers, and once full marks within six seconds."""
     interview = Interview(panel(seed, level), level, seed)
     said = (  # first sentence, follow-up, how many reasons, how many numbers, seconds
-        (2, 2, 2, 0, (64.0, 31.0)),
-        (2, 1, 9, 1, (81.0, 22.0)),
+        (2, 2, 9, 0, (64.0, 31.0)),
+        (2, 2, 9, 1, (81.0, 22.0)),
         (1, 1, 0, 0, (43.0, 12.0)),
         (2, 2, 9, 9, (6.0, 18.0)),
-        (1, 0, 1, 1, (90.0, 45.0)),
+        (2, 2, 9, 1, (88.0, 40.0)),
     )
     for r, (first, follow_up, reasons, numbers, took) in zip(interview.rounds, said, strict=True):
         key = ticks(r.question)
