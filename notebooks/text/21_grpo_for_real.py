@@ -12,7 +12,7 @@
 # **After this page** you can say every line of the training loop, what a risen curve shows and what
 # it does not, and take a gain apart.
 #
-# 34 minutes, then 5 in a second sitting · exercises 35 more · after 08 (GRPO), 10 (Dr. GRPO), 11
+# 37 minutes, then 5 in a second sitting · exercises 35 more · after 08 (GRPO), 10 (Dr. GRPO), 11
 # (DAPO) · spurious rewards, Shao et al. 2025,
 # [arXiv 2506.10947](https://arxiv.org/abs/2506.10947)
 #
@@ -28,13 +28,13 @@ import random
 import torch
 from torch.nn.utils import clip_grad_norm_
 from rlnb import ZOO, check
-from rlnb.classroom.explorers import gpu_budget, rollouts
+from rlnb.classroom.explorers import rollouts
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.live_or_replay import open_page
 from rlnb.classroom.pictures import grpo_for_real as pictures
 from rlnb.training import (TASKS, Recipe, Sampling, data_folder,
     encode_prompts, evaluate, sample, token_logprobs, train)
-from rlnb.training.studies import by_card, own_answers
+from rlnb.training.studies import own_answers
 from rlnb.training.studies.controls import reports
 from rlnb.training.studies.many_answers import parts, rate, shares, solved
 runs = data_folder() / "runs"
@@ -68,9 +68,10 @@ for text in ("so9", "4+3=7,7-8=9so9", "4+3=1,1-8=9so9", "so8"):
 # %% [markdown]
 # The third has two wrong steps and still earns 1.
 #
-# **How it is measured.** 250 unseen problems, temperature 1, 32 answers to each (8 where the style
-# is forced, for the coin and for imitation, below). **pass@1** is the share of right answers; its ±
-# is over the problems. Each model has one end value.
+# **How it is measured.** 250 unseen problems, temperature 1. **pass@1** is the share of right
+# answers; its ± is over the problems. The base, the runs with GRPO and those with right answers
+# only are judged at their end by 32 answers to each problem; all else, points along a curve too, by
+# 4 or 8.
 
 # %%
 p0, error = rate(solved(many)["base"])
@@ -96,8 +97,9 @@ reveal("real.1", "about 0.26",
        "symbol for it, the first digit of the problem. Sampled, it then "
        f"solves {base['forced/steps']:.2f} of the problems. Greedy, it "
        "solves **250 of 250**. So it can do the whole task. It does not "
-       "choose to, and it slips when it samples. Above 250 there is no "
-       "room: this task *cannot* show a new skill.",
+       "choose to, and it slips when it samples. With steps there is no "
+       "room above 250. A new skill could only be a direct answer that is "
+       "right.",
        pictures.styles(base, (p0, error), 55 / 250),
        instead={
            "about 0.39":
@@ -185,7 +187,7 @@ print("one_step and train(): the same reward, loss and gradient norm")
 # ## Forty steps
 #
 # Three runs are recorded, seeds 0, 1 and 2, from the same base. Seed 0 is run once more: green if
-# it runs now, purple if replayed. Here pass@1 takes 4 answers.
+# it runs now, purple if replayed.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -194,8 +196,8 @@ predict("real.2", "After ten steps only 0.17 of the answers are direct, "
         "too?",
         ["no, about 0.64 as before: only the style has changed",
          "a little: about 0.70, like all answers together",
-         "yes: about 0.79, half of the way",
-         "yes: about 0.92, as at the end"])
+         "yes: about 0.80, half of the way",
+         "yes: about 0.93, as at the end"])
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 student, _ = page.load()
@@ -206,11 +208,11 @@ page.show_run(records)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("real.2", "yes: about 0.79, half of the way",
-       "Solve $0.70=0.17\\cdot0.23+0.83\\,a_\\text{steps}$, or count: it "
-       "is 0.79, from 0.64, and ends at 0.93. So both change from the "
-       "first steps on. The choice is faster: after ten steps it has gone "
-       "seven tenths of its way, the steps half.",
+reveal("real.2", "yes: about 0.80, half of the way",
+       "Solve $0.70=0.17\\cdot0.23+0.83\\,a_\\text{steps}$: 0.80. Counted "
+       "it is 0.79, from 0.64, and it ends at 0.93. So both change from "
+       "the first steps on. The choice is faster: after ten steps it has "
+       "gone seven tenths of its way, the steps half.",
        pictures.style_and_steps(),
        instead={
            "no, about 0.64 as before: only the style has changed":
@@ -218,8 +220,8 @@ reveal("real.2", "yes: about 0.79, half of the way",
            "a little: about 0.70, like all answers together":
            "All answers together contain the direct ones, which are "
            "mostly wrong. So those with steps must be above 0.70.",
-           "yes: about 0.92, as at the end":
-           "Then pass@1 would be 0.17 · 0.23 + 0.83 · 0.92 = 0.80.",
+           "yes: about 0.93, as at the end":
+           "Then pass@1 would be 0.17 · 0.23 + 0.83 · 0.93 = 0.81.",
        })
 
 # %% tags=["setup", "trajectory"] jupyter={"source_hidden": true}
@@ -255,6 +257,7 @@ assert records[0]["objective"] == repr(ZOO["dr_grpo"])
 # | groups all right, mixed, all wrong, **apart** | mixed, then all right |
 # | length, share cut off | few cut off |
 # | entropy | falls with the choice of style; a bad sign where pass@k falls with it (11, 17) |
+# | gradient norm | no jumps, no NaN |
 #
 # **So far:** training changed both, the choice faster than the steps.
 #
@@ -284,10 +287,10 @@ reveal("real.4", "falls in all three",
        "make them worse. So the gain needed the verifier.", pictures.coin(),
        instead={
            "stays where it is":
-           "The expected one. The steps themselves are not 0.",
+           "The expected update is 0. The updates made are not.",
            "rises in some seeds, falls in others":
-           "Fair for a random walk, and so the style moved: either way. "
-           "But the steps got worse in each seed.",
+           "Fair for a random walk that starts anywhere. This one starts "
+           "where the steps had been tuned.",
            "rises a little in all three":
            "What would pay for it? A coin pays all answers alike.",
        })
@@ -295,7 +298,7 @@ reveal("real.4", "falls in all three",
 # %% [markdown]
 # Run this control whenever you can. Some base models *gain* on benchmarks under random rewards.
 # Shao et al. name the clip, which favours what the policy does often already, and a habit of the
-# base that happened to help. (Here it never acts.)
+# base that happened to help. In our runs, with one update a batch, the clip never acts.
 #
 # ## Did it need RL?
 #
@@ -314,38 +317,24 @@ predict("real.6", "GRPO ended at 0.93 (mean of three seeds). And the "
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-rounds = own_answers.reports(runs / "chain_own_answers.json")
-won = [[sum(one[k][key] for one in rounds) / 3 for k in range(3)]
-       for key in ("pass@1", "pass@8", "direct")]
-steps_now = sum(one[0]["forced/steps"] for one in rounds) / 3
+once = [one[0] for one in own_answers.reports(
+    runs / "chain_own_answers.json")]
+parts_of_four = own_answers.reports(runs / "chain_own_answers_four.json")
+won = sum(one["pass@1"] for one in once) / 3
+direct_now = sum(one["direct"] for one in once) / 3
+steps_now = sum(one["forced/steps"] for one in once) / 3
 bayes = base["direct"] * base["forced/direct"] / base["pass@1"]
-spread = [max(one[k]["pass@1"] for one in rounds)
-          - min(one[k]["pass@1"] for one in rounds) for k in range(3)]
-assert max(spread) < 0.05
-
-
-def ended(arm):
-    return ", ".join(f"{last['pass@1']:.2f}"
-                     for _, last in pictures.ends(arm))
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("real.6", "about 0.65: a part of the way",
-       f"It ends at {won[0][0]:.2f}. It now answers as the base does where "
-       "the base is right. Style: of the base's right answers "
-       r"$d\,a_\text{direct}/p$ are direct, by Bayes "
-       f"{bayes:.2f}, and of all its own now {won[2][0]:.2f}. Steps: a "
+       f"It ends at {won:.2f} (mean of three seeds). It now answers as the "
+       "base does where the base is right. Style: of the base's right "
+       r"answers $d\,a_\text{direct}/p$ are direct, by Bayes "
+       f"{bayes:.2f}, and of all its own now {direct_now:.2f}. Steps: a "
        "slip mostly ends wrong and is dropped, so forced steps are right "
-       f"on {steps_now:.2f}, from {base['forced/steps']:.2f}. Draw and "
-       f"filter again: {won[0][1]:.2f}, and once more: {won[0][2]:.2f}, "
-       "with three times the answers and updates.\n\nGRPO does two things "
-       "more: it draws from the new model at every step, and it pushes "
-       "wrong answers down. Leave the second out: put the reward in place "
-       "of the advantage, so that a wrong answer has no push, and keep "
-       "GRPO's divisor, clip and rate. This is REINFORCE without a "
-       f"baseline. It ends at {ended('right only')}, GRPO at "
-       f"{ended('dr_grpo')}: level.",
-       pictures.filtering(rounds),
+       f"on {steps_now:.2f}, from {base['forced/steps']:.2f}. More updates "
+       "on these answers would only make it more like them.",
        instead={
            "about 0.40: it knows these answers already":
            "It knows them, and writes others as well. Those are dropped.",
@@ -356,10 +345,46 @@ reveal("real.6", "about 0.65: a part of the way",
        })
 
 # %% [markdown]
-# **Filtering chooses among what was drawn, as RL does, but only once.** Drawing anew made the
-# difference. The baseline did not: the expected gradient is the same without it, up to $(G-1)/G$
-# (03), and with 128 answers a step the extra noise did not show. About wrong answers in general
-# this says nothing: pushing right ones up takes probability from wrong ones anyway.
+# GRPO does two things more. It draws anew at every step, and it pushes wrong answers down. Take the
+# two apart, each arm with 5,120 answers, forty updates and three seeds:
+#
+# * **Filter in four parts.** Draw 1,280 answers, imitate the right ones in ten updates, draw the
+#   next 1,280 from the result. Wrong answers are still only dropped.
+# * **Right answers only.** GRPO's loop with the reward in place of the advantage: REINFORCE without
+#   a baseline, so a wrong answer has no push.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("real.7", "Where does filtering in four parts end?",
+        ["about 0.65: a filter cannot push wrong answers down",
+         "about 0.75: a little is gained",
+         "about 0.85: forty draws are better than four",
+         "about 0.95: as good as GRPO"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+ended = ", ".join(f"{one[-1]['pass@1']:.2f}" for one in parts_of_four)
+reveal("real.7", "about 0.95: as good as GRPO",
+       f"It ends at {ended}; GRPO at 0.92, 0.94, 0.93, and right answers "
+       "only at 0.93, 0.93, 0.95. Each part is drawn from a better model, "
+       "and what it keeps is better than what the model writes. So a few "
+       "fresh draws made the difference, and a push on wrong answers was "
+       "not needed.",
+       pictures.filtering(once, parts_of_four),
+       instead={
+           "about 0.65: a filter cannot push wrong answers down":
+           "To make right ones likelier takes probability from wrong ones "
+           "anyway.",
+           "about 0.75: a little is gained":
+           "Four rounds of Bayes: each starts where the last one ended.",
+           "about 0.85: forty draws are better than four":
+           "Here four were enough.",
+       })
+
+# %% [markdown]
+# **One draw, filtered, makes the base what it is when it is right. A fresh draw goes on from
+# there.** Our base is right on 0.39 of its answers. Where right answers are rare, a filter keeps
+# little and groups are silent, and the arms may end otherwise. <!-- cited: 0.39 -->
 #
 # ## What is the gain made of?
 #
@@ -380,13 +405,19 @@ pictures.three_parts(p0, {
     "needs both": fewer * better})
 
 # %% [markdown]
-# **Style** alone brings 0.25: it was there and not chosen, it was **elicited**. Cleaner **steps**
-# alone bring 0.11: they were **sharpened**. And 0.17 needs both: the 0.61 of the answers that
-# changed style got the cleaner steps as well. So "how much was only choosing?" has no single
-# number. Seeds 1 and 2: within 0.02.
-# <!-- cited: 0.25, 0.11, 0.17, 0.61, 0.02 -->
+# **Style** alone brings
+# 0.25 <!-- cited: 0.25, 0.11, 0.17, 0.61, 0.02, 0.93, 0.7, 0.99, 0.5, 0.50 -->: it was there and
+# not chosen, it was **elicited**. Cleaner **steps** alone bring 0.11: they were **sharpened**. And
+# 0.17 needs both: the 0.61 of the answers that changed style got the cleaner steps as well. So "how
+# much was only choosing?" has no single number. Seeds 1 and 2: within 0.02.
 #
-# ## What did it cost?
+# Would a lower temperature have done it? The steps, yes: forced, the base is right on 0.93 at $T$ =
+# 0.7 and on 0.99 at 0.5. The style, no: unforced, it stays below 0.50 at each $T$ that we tried
+# ([statements](statements/21_grpo_for_real.ipynb)). A temperature makes the base surer of the style
+# it prefers, and that is the worse one.
+#
+#
+# ## And with many tries?
 #
 # Give each model 32 tries at each problem. Solved means: one try is right in *every step*, because
 # by the last digit a blind guesser would solve 0.97. The base leaves one problem
@@ -396,9 +427,9 @@ pictures.three_parts(p0, {
 # your guess
 predict("real.5", "How many of the 250 do the trained models leave "
         "unsolved in 32 tries, seeds 0, 1 and 2?",
-        ["0, 0, 0",
-         "1, 1, 1",
+        ["0, 1, 0",
          "6, 1, 1",
+         "9, 11, 8",
          "26, 19, 21"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -410,14 +441,15 @@ reveal("real.5", "6, 1, 1",
        "chance. Seed 0 lost six, and that is not: on these the base wrote "
        "36 clean answers of 192, seed 0 none. Tries at one problem are "
        "alike. Where training has settled on a wrong answer, the model "
-       "writes it again and again. (Right answers only: 3, 3, 0.)",
+       "writes it again and again. The runs with right answers only leave "
+       "3, 3 and 0 unsolved.",
        pictures.unsolved(strict),
        instead={
-           "0, 0, 0":
+           "0, 1, 0":
            "So it would be if each try were right with 0.9, independently "
            "of the others.",
-           "1, 1, 1":
-           "As many as the base: so it is in two seeds.",
+           "9, 11, 8":
+           "Several problems in each seed: that happened in one of three.",
            "26, 19, 21":
            "That is one try. Most of its slips do not come again.",
        })
@@ -450,9 +482,10 @@ page.expect(
     < before["forced/steps/greedy"] + 0.01)
 
 # %% [markdown]
-# The default rose: greedy from 0.26 to 0.97. The best way, steps and greedy, *fell* from 250 of 250
-# to 242, in the other seeds to 248. **So it learned no new way. It made its best way the default,
-# slipped less when sampling, and settled on wrong answers to a few problems.**
+# The default rose: greedy from 0.26 to 0.97. Forced direct answers are as bad as before: no new
+# skill. The best way, steps and greedy, *fell* from 250 of 250 to 242; in the other seeds to 248,
+# which may be chance. **So it learned no new way. It made its best way the default and slipped less
+# when sampling. One seed of three settled on wrong answers to a few problems.**
 # <!-- cited: 0.26, 0.97 -->
 #
 # ## Say it in 60 seconds
@@ -463,18 +496,18 @@ page.expect(
 # | sentence | sample, verify, centre, score, weigh, step; what a risen curve means is decided by what the base could do before |
 # | formula | $p=d\,a_\text{direct}+(1-d)\,a_\text{steps}$ · on-policy $L=-\operatorname{cov}(A,T)/L_{\max}$ |
 # | controls | the base under its best prompt, three seeds, a coin, pass@k with every step counted |
-# | numbers | base 0.39 ± 0.01, steps forced and greedy 1.00 · imitating its right answers 0.65, drawing anew 0.93 · gain: style 0.25, steps 0.11, both 0.17 · unsolved in 32 tries: 1 before, 6, 1, 1 after |
-# | log | groups in three kinds, length, entropy; never the loss |
+# | numbers | base 0.39 ± 0.01, steps forced and greedy 1.00 · imitating its right answers 0.65, in four fresh parts 0.95, GRPO 0.93 · gain: style 0.25, steps 0.11, both 0.17 · unsolved in 32 tries: 1 before, 6, 1, 1 after |
+# | log | groups in three kinds, length, entropy, gradient norm; not the loss |
 
 # %%
-score("real.1", "real.2", "real.4", "real.6", "real.5")
+score("real.1", "real.2", "real.4", "real.6", "real.7", "real.5")
 
 # %% [markdown]
 # ## Second sitting: read the answers
 #
-# Ten groups of seed 0, token by token. The colour is the push of the update on the token's *own
-# logit*: $A/(N L_{\max})$ times $1-\pi$ (02), with $N$ = 128 answers in a step. A token the model
-# was sure of hardly feels it.
+# Ten groups of seed 0, token by token. The colour is the gradient's push on the token's *own
+# logit*, before Adam: $A/(N L_{\max})$ times $1-\pi$ (02), with $N$ = 128 answers in a step. A
+# token the model was sure of hardly feels it.
 
 # %% jupyter={"source_hidden": true}
 # a task
@@ -488,14 +521,15 @@ task("real.t1", rollouts.rollouts_explorer(),
 # <details><summary>What the task shows</summary>
 #
 # Prompt 2, answer 2: `wait`. It took back a step that was right, wrote it again, and cost nothing.
-# The slip came much later. But the update does not know where the slip is. All tokens of the
-# answer get the same advantage, and at the logits it hits whatever was *unlikely*. Only over many
-# answers does the difference show: the slip stands in wrong answers, `wait` in both.
+# The slip came much later. But the update does not know where the slip is. All tokens of the answer
+# get the same advantage, and at the logits it hits whatever was *unlikely*. Only over many answers
+# can that average out.
 # </details>
 #
 # Now step 30, prompt 2, answer 4: wrong, and every step is calculated right. It read `5+3` where
 # the problem says `5+5`. Of 43 wrong answers of seed 0 after training, 26 like this one leave the
-# problem and 19 have a slip ([statements](statements/21_grpo_for_real.ipynb)). No curve tells that.
+# problem, 19 have a slip, 2 of them have both ([statements](statements/21_grpo_for_real.ipynb)). No
+# curve tells that.
 
 # %% [markdown]
 # ## Exercises
@@ -580,12 +614,11 @@ check.silent_bug_grpo_for_real(my_test)
 # </details>
 # <details><summary><b>Why RL, and not fine-tuning on the model's own right answers?</b></summary>
 #
-# One round of that chooses once among what was drawn: the model answers as it did where it was
-# right. In our run 0.65, where GRPO with as many answers and updates reached 0.93. Drawing anew at
-# every step made the difference. With the reward for an advantage (REINFORCE without a baseline, so
-# no push on wrong answers) the end was level: same expected gradient up to (G − 1)/G, more noise,
-# which did not show at 128 answers a step. Filtering needs no ratio and no clip, and is a fair
-# first arm of any comparison.
+# One round is bounded by what was drawn: the model answers as it did where it was right. In our run
+# 0.65, where GRPO with as many answers and updates reached 0.93. But filtering in four fresh parts,
+# same budget, reached 0.95, and REINFORCE on right answers only 0.94. So fresh draws mattered, a
+# push on wrong answers did not. That base was right on 0.39: with rare successes I would measure
+# again. Filtering needs no ratio and no clip, and is a fair first arm of any comparison.
 # </details>
 # <details><summary><b>Reward went from 0.4 to 0.9. What did the model learn?</b></summary>
 #
@@ -628,68 +661,7 @@ check.silent_bug_grpo_for_real(my_test)
 # 21](statements/21_grpo_for_real.ipynb). The exercises, solved:
 # [solutions 21](solutions/21_grpo_for_real.ipynb).
 #
-# **Next:** this is the last page. The map of all pages is [00](00_start_here.ipynb). Below is only
-# an appendix for those who want to train on a card of their own.
+# To train on a card of your own: [does it fit, and what to
+# type](statements/21_grpo_for_real.ipynb#Does-it-fit-your-card%3F).
 #
-# ## Appendix: does it fit your card?
-#
-# Trained in bfloat16 with AdamW, a parameter takes 16 bytes (19). On top comes the **cache** while
-# it writes, and the **activations** while it trains. **Checkpointing** computes these again instead
-# of keeping them.
-
-# %% jupyter={"source_hidden": true}
-# a task
-task("real.t2", gpu_budget.gpu_budget_explorer(),
-     ("0.5B, AdamW, the policy alone, on a card of 24 GB: make answers of "
-      "8192 tokens fit. Leave optimizer and models as they are. Say first "
-      "which is too large: the cache or the activations.",
-      gpu_budget.long_answers_fit))
-
-# %% [markdown]
-# <details><summary>What the task shows</summary>
-#
-# Both are, and each has its own cure. For the cache: write 128 or fewer answers at once. For the
-# activations: checkpointing, or one answer trained at a time. One cure alone does not make it fit,
-# because the fullest moment is the larger of the two. For 1.7B no such setting helps with AdamW: 16
-# bytes times 1.7 billion is more than 24 GB. There one takes an optimizer with smaller moments, or
-# freezes the weights and trains a small factor beside them (LoRA). <!-- cited: 1.7 -->
-# </details>
-#
-# **What to type on your card.** The bytes are counted, the minutes are estimates:
-
-# %%
-print(by_card.table())
-
-# %% [markdown]
-# <details><summary>One level deeper: this page on a GPU, and the recipe in TRL</summary>
-#
-# On CUDA the page takes the largest of four presets, up to 25 million weights, that fits four
-# fifths of the free bytes and a quarter of an hour. It trains that base first. The banner says
-# which, and why. If bytes run out it falls back to the next plan. The second line replays what the
-# first wrote.
-#
-# ```
-# RLNB_MODE=cuda RLNB_RECORD=page_21_cuda.json python notebooks/text/21_grpo_for_real.py
-# RLNB_REPLAY=page_21_cuda.json RLNB_MODE=replay python notebooks/text/21_grpo_for_real.py
-# python -m rlnb.training base --preset large --out base_large
-# python -m rlnb.training grpo --model base_large --prompts 512 --num-generations 16 --micro-batch 256 --steps 100 --out run_large
-# ```
-#
-# The same objective for a model of 0.5B in TRL. The rate is one to start from. To log:
-# `frac_reward_zero_std` (all right and all wrong in one), `completions/mean_length`,
-# `completions/clipped_ratio`, `entropy`; with vLLM also `sampling/sampling_logp_difference`, the
-# gap between sampler and trainer, which should not grow from step 1 on.
-#
-# ```
-# GRPOConfig(
-#     per_device_train_batch_size=32, gradient_accumulation_steps=4,  # P G = 128 answers
-#     num_generations=8,            # G
-#     max_completion_length=512,    # L_max
-#     loss_type="dr_grpo",          # 1 / L_max, the same for all answers
-#     scale_rewards="none",         # no std
-#     beta=0.0,                     # no KL, no reference model
-#     num_iterations=1,             # one update per batch: rho is 1
-#     temperature=1.0,              # sample from the policy that is scored
-#     learning_rate=1e-6)
-# ```
-# </details>
+# **Next:** this is the last page. The map of all pages is [00](00_start_here.ipynb).

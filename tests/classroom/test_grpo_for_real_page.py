@@ -95,12 +95,13 @@ def test_the_pictures_say_what_the_page_says():
 
 
 def test_a_model_has_one_end_value_in_all_pictures():
-    rounds = own_answers.reports(RUNS / "chain_own_answers.json")
+    once = [seed[0] for seed in own_answers.reports(RUNS / "chain_own_answers.json")]
+    filtered = once, own_answers.reports(RUNS / "chain_own_answers_four.json")
     at_the_end = {"dr_grpo": "0.92, 0.94, 0.93", "right only": "0.93, 0.93, 0.95"}
     for arm, said in at_the_end.items():
         found = pictures.ends(arm)
         assert ", ".join(f"{last['pass@1']:.2f}" for _, last in found) == said
-        assert said in pictures.filtering(rounds).alt
+        assert said in pictures.filtering(*filtered).alt
         assert {f"{first['pass@1']:.2f}" for first, _ in found} == {"0.39"}
     assert f"Verifier: from 0.39 to {at_the_end['dr_grpo']}" in pictures.coin().alt
 

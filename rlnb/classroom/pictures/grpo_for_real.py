@@ -192,32 +192,40 @@ def _style_rows(arm: str) -> list[list[dict[str, float]]]:
     return curves
 
 
-def filtering(rounds: Sequence[Sequence[Mapping[str, float]]]) -> Picture:
-    """pass@1 against answers drawn: filtering in rounds, GRPO, and fresh right answers alone."""
+def filtering(
+    once: Sequence[Mapping[str, float]], parts_of_four: Sequence[Sequence[Mapping[str, float]]]
+) -> Picture:
+    """pass@1 against answers drawn: GRPO, fresh right answers alone, filtering once and in parts.
+
+    once: each seed's report after one round; parts_of_four: each seed's reports, a part each.
+    """
     size = 128
     curves = {
         name: np.array([[row["pass@1"] for row in rows] for rows in _style_rows(arm)])
         for name, arm in (("GRPO", "dr_grpo"), ("right answers only", "right only"))
     }
     at = size * np.array([row["step"] for row in _style_rows("dr_grpo")[0]])
-    imitated = np.array([[round["pass@1"] for round in one] for one in rounds])
-    drawn = 40 * size * np.arange(imitated.shape[1] + 1)
-    start = float(curves["GRPO"][0, 0])
-    imitated = np.concatenate([np.full((len(imitated), 1), start), imitated], 1)
+    start = np.full((len(once), 1), curves["GRPO"][0, 0])
+    one = np.concatenate([start, [[row["pass@1"]] for row in once]], 1)
+    four = np.array([[part["pass@1"] for part in seed] for seed in parts_of_four])
+    four = np.concatenate([start, four], 1)
+    drawn = 40 * size * np.linspace(0, 1, four.shape[1])
 
     def build(figure, _):
-        axes = _axes(figure, (0.075, 0.2, 0.6, 0.76), xlim=(-200, 15700), ylim=(0.3, 1),
+        axes = _axes(figure, (0.075, 0.2, 0.6, 0.76), xlim=(-100, 5220), ylim=(0.3, 1),
                      xlabel="answers drawn", ylabel="right, unseen problems")  # fmt: skip
-        axes.set_xticks(drawn, [f"{n:,}" for n in drawn])
+        axes.set_xticks(drawn, [f"{n:,.0f}" for n in drawn])
         _three(axes, at, curves["GRPO"], BLACK)
         _three(axes, at, curves["right answers only"], BLUE, "--")
-        _three(axes, drawn, imitated, ORANGE, ":", "s")
+        _three(axes, drawn, four, GREEN, "-.", "s")
+        _three(axes, drawn[[0, -1]], one, ORANGE, ":", "s")
         for y, color, text in (
-            (0.87, BLUE, "drawn anew each step,\nright answers only"),
-            (0.67, BLACK, "drawn anew each step,\nright and wrong: GRPO"),
-            (0.43, "#A66F00", "drawn, filtered, imitated,\nin rounds of 5,120"),
+            (0.9, GREEN, "filtered in four parts"),
+            (0.77, BLUE, "right answers only,\ndrawn anew each step"),
+            (0.62, BLACK, "GRPO, drawn anew each step"),
+            (0.45, "#A66F00", "filtered once, all drawn\nfrom the base"),
         ):
-            figure.text(0.7, y, text, fontsize=11.5, color=color, weight="bold")
+            figure.text(0.69, y, text, fontsize=11.5, color=color, weight="bold")
 
     def three(values):
         return ", ".join(f"{x:.2f}" for x in values)
@@ -225,11 +233,11 @@ def filtering(rounds: Sequence[Sequence[Mapping[str, float]]]) -> Picture:
     return static_figure(
         build, size=(900, 270),
         alt=f"pass@1, three seeds. After 5,120 answers GRPO {three(curves['GRPO'][:, -1])}, right "
-        f"answers only {three(curves['right answers only'][:, -1])}; filtering after one, two and "
-        f"three rounds {'; '.join(three(column) for column in imitated.T[1:])}.",
-        caption="Thin: every seed. All make forty updates in 5,120 answers. The upper two draw 128 "
-        "for each update; filtering draws all 5,120 first, and uses each right one several times. "
-        "Between the two ends: 8 answers a problem.",
+        f"answers only {three(curves['right answers only'][:, -1])}, filtering once "
+        f"{three(one[:, -1])}; filtering after one to four parts "
+        f"{'; '.join(three(column) for column in four.T[1:])}.",
+        caption="Thin: every seed. Each arm makes forty updates of 128 answers and draws 5,120. "
+        "A filter uses each right answer several times. Lines join the points that were measured.",
     )  # fmt: skip
 
 
