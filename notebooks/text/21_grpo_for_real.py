@@ -12,7 +12,7 @@
 # **After this page** you can say every line of the training loop, what a risen curve shows and what
 # it does not, and take a gain apart.
 #
-# 37 minutes, then 5 in a second sitting · exercises 35 more · after 08 (GRPO), 10 (Dr. GRPO), 11
+# 38 minutes, then 9 in a second sitting · exercises 35 more · after 08 (GRPO), 10 (Dr. GRPO), 11
 # (DAPO) · spurious rewards, Shao et al. 2025,
 # [arXiv 2506.10947](https://arxiv.org/abs/2506.10947)
 #
@@ -28,7 +28,7 @@ import random
 import torch
 from torch.nn.utils import clip_grad_norm_
 from rlnb import ZOO, check
-from rlnb.classroom.explorers import rollouts
+from rlnb.classroom.explorers import cooled_base, rollouts
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.live_or_replay import open_page
 from rlnb.classroom.pictures import grpo_for_real as pictures
@@ -116,16 +116,30 @@ reveal("real.1", "about 0.26",
 #
 # $$p=d\,a_\text{direct}+(1-d)\,a_\text{steps}\qquad\text{total probability}$$
 #
-# | the base, sampled | |
-# |---|---|
-# | $d$, the share of direct answers | 0.61 |
-# | $a_\text{direct}$, right among direct answers | 0.23 |
-# | $a_\text{steps}$, right among answers with steps | 0.64 (forced: 0.66) |
+# For the base $d$, the share of direct answers, is 0.61; $a_\text{direct}$ and $a_\text{steps}$,
+# the shares of right ones in each style, are 0.23 and 0.64. It was made so, by imitating
+# demonstrations. 60 % were direct and always right. In the others one step in ten was wrong, and
+# half of the wrong ones were taken back with the word `wait`. <!-- cited: 0.61, 0.23, 0.64 -->
 #
-# It was made so, by imitating demonstrations. 60 % were direct and always right. In the others one
-# step in ten was wrong, and half of the wrong ones were taken back with the word `wait`. So a
-# better choice must help. What else changes?
-# <!-- cited: 0.61, 0.23, 0.64, 0.66 -->
+# You have two handles that need no training: the temperature, and the first symbol.
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("real.t3", cooled_base.cooled_base_explorer(),
+     ("Get the base above 0.9, sampled. Say first: is the temperature "
+      "enough, or the first symbol, or does it take both?",
+      cooled_base.above_nine_tenths))
+
+# %% [markdown]
+# <details><summary>What the task shows</summary>
+#
+# It takes both. At $T=0.7$ written steps are right on 0.93, for a slip is seldom the likeliest
+# symbol. But cooling also makes the base surer of its direct answers. Left to itself it stays below
+# 0.50 at every temperature, and with the steps forced at $T=1$ at 0.66.
+# <!-- cited: 0.7, 0.93, 0.50, 0.66 -->
+# </details>
+#
+# So much is there before training. What does training change?
 #
 # ## The loop, in two cells
 #
@@ -249,15 +263,8 @@ assert records[0]["objective"] == repr(ZOO["dr_grpo"])
 # mean of $A$: the loss prints 0 at every first update, and that is no bug.
 # </details>
 #
-# Log instead:
-#
-# | log | in a healthy run |
-# |---|---|
-# | right on unseen problems | up, then flat |
-# | groups all right, mixed, all wrong, **apart** | mixed, then all right |
-# | length, share cut off | few cut off |
-# | entropy | falls with the choice of style; a bad sign where pass@k falls with it (11, 17) |
-# | gradient norm | no jumps, no NaN |
+# Log instead: the pass rate on unseen problems; the groups all right, mixed and all wrong, each
+# kind by itself; length and the share cut off; entropy; the gradient norm (exercise 2).
 #
 # **So far:** training changed both, the choice faster than the steps.
 #
@@ -277,8 +284,8 @@ predict("real.4", "Twenty steps on the coin, three seeds. pass@1 ...",
 # the answer
 coins = [reports(recorded, "coin")[f"coin {seed}"] for seed in range(3)]
 reveal("real.4", "falls in all three",
-       "A mean of 0 is not a step of 0. Each batch has its luck, and Adam "
-       "makes a full step even of a small gradient: the weights wander. "
+       "A mean of 0 is not a step of 0. Each batch has its luck, so the "
+       "weights wander. "
        "The written steps got worse. Forced, they were right on "
        f"{base['forced/steps']:.2f} of the problems before, and on "
        + ", ".join(f"{c['forced/steps']:.2f}" for c in coins)
@@ -328,13 +335,14 @@ bayes = base["direct"] * base["forced/direct"] / base["pass@1"]
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("real.6", "about 0.65: a part of the way",
-       f"It ends at {won:.2f} (mean of three seeds). It now answers as the "
-       "base does where the base is right. Style: of the base's right "
-       r"answers $d\,a_\text{direct}/p$ are direct, by Bayes "
-       f"{bayes:.2f}, and of all its own now {direct_now:.2f}. Steps: a "
-       "slip mostly ends wrong and is dropped, so forced steps are right "
-       f"on {steps_now:.2f}, from {base['forced/steps']:.2f}. More updates "
-       "on these answers would only make it more like them.",
+       f"It ends at {won:.2f} (mean of three seeds): it answers as the "
+       "base does where the base is right.\n\n"
+       r"* Style: of the base's right answers $d\,a_\text{direct}/p$ = "
+       f"{bayes:.2f} are direct (Bayes). Of the new model's answers "
+       f"{direct_now:.2f} are.\n"
+       "* Steps: a slip mostly ends wrong and is dropped. Forced steps are "
+       f"now right on {steps_now:.2f}, before on "
+       f"{base['forced/steps']:.2f}.",
        instead={
            "about 0.40: it knows these answers already":
            "It knows them, and writes others as well. Those are dropped.",
@@ -366,10 +374,11 @@ predict("real.7", "Where does filtering in four parts end?",
 ended = ", ".join(f"{one[-1]['pass@1']:.2f}" for one in parts_of_four)
 reveal("real.7", "about 0.95: as good as GRPO",
        f"It ends at {ended}; GRPO at 0.92, 0.94, 0.93, and right answers "
-       "only at 0.93, 0.93, 0.95. Each part is drawn from a better model, "
-       "and what it keeps is better than what the model writes. So a few "
-       "fresh draws made the difference, and a push on wrong answers was "
-       "not needed.",
+       "only at 0.93, 0.93, 0.95. The first part, 1,280 answers and ten "
+       "updates, already reaches the 0.65 of filtering once: that is all "
+       "that the base's answers hold. Each later part is drawn from a "
+       "better model. So a few fresh draws made the difference, and a push "
+       "on wrong answers was not needed.",
        pictures.filtering(once, parts_of_four),
        instead={
            "about 0.65: a filter cannot push wrong answers down":
@@ -382,6 +391,26 @@ reveal("real.7", "about 0.95: as good as GRPO",
        })
 
 # %% [markdown]
+# And greedy, the likeliest symbol at each step?
+
+# %% jupyter={"source_hidden": true}
+# means over three seeds
+trained = [reports(recorded)[f"seed {k}"] for k in range(3)]
+print("                       sampled  greedy")
+for name, arm in (("base", [base]), ("filtered once", once),
+                  ("filtered in four parts",
+                   [seed[-1] for seed in parts_of_four]),
+                  ("GRPO", trained)):
+    sampled, greedy = (sum(one[key] for one in arm) / len(arm)
+                       for key in ("pass@1", "greedy"))
+    print(f"{name:22} {sampled if arm != [base] else p0:7.2f} "
+          f"{greedy:7.2f}")
+
+# %% [markdown]
+# Greedy, one filter is enough: direct answers have fallen below one half, so the likeliest first
+# symbol begins the steps, and greedy steps do not slip. What GRPO adds here is seen only when the
+# model samples.
+#
 # **One draw, filtered, makes the base what it is when it is right. A fresh draw goes on from
 # there.** Our base is right on 0.39 of its answers. Where right answers are rare, a filter keeps
 # little and groups are silent, and the arms may end otherwise. <!-- cited: 0.39 -->
@@ -406,59 +435,15 @@ pictures.three_parts(p0, {
 
 # %% [markdown]
 # **Style** alone brings
-# 0.25 <!-- cited: 0.25, 0.11, 0.17, 0.61, 0.02, 0.93, 0.7, 0.99, 0.5, 0.50 -->: it was there and
+# 0.25 <!-- cited: 0.25, 0.11, 0.17, 0.61, 0.02, 0.7 -->: it was there and
 # not chosen, it was **elicited**. Cleaner **steps** alone bring 0.11: they were **sharpened**. And
 # 0.17 needs both: the 0.61 of the answers that changed style got the cleaner steps as well. So "how
 # much was only choosing?" has no single number. Seeds 1 and 2: within 0.02.
 #
-# Would a lower temperature have done it? The steps, yes: forced, the base is right on 0.93 at $T$ =
-# 0.7 and on 0.99 at 0.5. The style, no: unforced, it stays below 0.50 at each $T$ that we tried
-# ([statements](statements/21_grpo_for_real.ipynb)). A temperature makes the base surer of the style
-# it prefers, and that is the worse one.
+# Would a lower temperature have done it? For the steps, yes: $T=0.7$ made them as clean. For the
+# style, no: no temperature chose it.
 #
-#
-# ## And with many tries?
-#
-# Give each model 32 tries at each problem. Solved means: one try is right in *every step*, because
-# by the last digit a blind guesser would solve 0.97. The base leaves one problem
-# unsolved. <!-- cited: 0.97 -->
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("real.5", "How many of the 250 do the trained models leave "
-        "unsolved in 32 tries, seeds 0, 1 and 2?",
-        ["0, 1, 0",
-         "6, 1, 1",
-         "9, 11, 8",
-         "26, 19, 21"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-strict = {name: part["clean"] for name, part in parts(many).items()}
-assert [row.count(0) for row in strict.values()] == [1, 6, 1, 1]
-reveal("real.5", "6, 1, 1",
-       "Two seeds are level with the base: a problem more or less is "
-       "chance. Seed 0 lost six, and that is not: on these the base wrote "
-       "36 clean answers of 192, seed 0 none. Tries at one problem are "
-       "alike. Where training has settled on a wrong answer, the model "
-       "writes it again and again. The runs with right answers only leave "
-       "3, 3 and 0 unsolved.",
-       pictures.unsolved(strict),
-       instead={
-           "0, 1, 0":
-           "So it would be if each try were right with 0.9, independently "
-           "of the others.",
-           "9, 11, 8":
-           "Several problems in each seed: that happened in one of three.",
-           "26, 19, 21":
-           "That is one try. Most of its slips do not come again.",
-       })
-
-# %% [markdown]
-# On real models both outcomes were found: the base ahead at large $k$ (Yue et al.), and after
-# longer runs the trained model (ProRL, Liu et al. 2025,
-# [arXiv 2505.24864](https://arxiv.org/abs/2505.24864)). **To claim a new skill, show problems that
-# the base fails at every $k$ you can afford.** The style forced, before and after:
+# And what became the default? The style free and forced, before and after:
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 untouched, _ = page.load()
@@ -484,8 +469,8 @@ page.expect(
 # %% [markdown]
 # The default rose: greedy from 0.26 to 0.97. Forced direct answers are as bad as before: no new
 # skill. The best way, steps and greedy, *fell* from 250 of 250 to 242; in the other seeds to 248,
-# which may be chance. **So it learned no new way. It made its best way the default and slipped less
-# when sampling. One seed of three settled on wrong answers to a few problems.**
+# which may be chance. **So it learned no new way. It made its best way the default, and slipped
+# less when sampling.** Did it lose anything? That is the second sitting.
 # <!-- cited: 0.26, 0.97 -->
 #
 # ## Say it in 60 seconds
@@ -496,14 +481,58 @@ page.expect(
 # | sentence | sample, verify, centre, score, weigh, step; what a risen curve means is decided by what the base could do before |
 # | formula | $p=d\,a_\text{direct}+(1-d)\,a_\text{steps}$ · on-policy $L=-\operatorname{cov}(A,T)/L_{\max}$ |
 # | controls | the base under its best prompt, three seeds, a coin, pass@k with every step counted |
-# | numbers | base 0.39 ± 0.01, steps forced and greedy 1.00 · imitating its right answers 0.65, in four fresh parts 0.95, GRPO 0.93 · gain: style 0.25, steps 0.11, both 0.17 · unsolved in 32 tries: 1 before, 6, 1, 1 after |
+# | numbers | base 0.39 ± 0.01, steps forced and greedy 1.00 · imitating its right answers 0.65, in four fresh parts 0.95, GRPO 0.93 · gain: style 0.25, steps 0.11, both 0.17 |
 # | log | groups in three kinds, length, entropy, gradient norm; not the loss |
 
 # %%
-score("real.1", "real.2", "real.4", "real.6", "real.7", "real.5")
+score("real.1", "real.2", "real.4", "real.6", "real.7")
 
 # %% [markdown]
-# ## Second sitting: read the answers
+# ## Second sitting: what did it cost?
+#
+# Give each model 32 tries at each problem. Solved means: one try is
+# right in *every step* (a direct answer has none and does not count), because by the last digit a
+# blind guesser would solve 0.97. The base leaves one problem
+# unsolved. <!-- cited: 0.97 -->
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("real.5", "How many of the 250 do the trained models leave "
+        "unsolved in 32 tries, seeds 0, 1 and 2?",
+        ["0, 0, 0",
+         "6, 1, 1",
+         "9, 11, 8",
+         "26, 19, 21"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+strict = {name: part["clean"] for name, part in parts(many).items()}
+assert [row.count(0) for row in strict.values()] == [1, 6, 1, 1]
+reveal("real.5", "6, 1, 1",
+       "Two seeds are level with the base: a problem more or less is "
+       "chance. Seed 0 lost six, and that is not: on these the base wrote "
+       "36 such answers of 192 tries. Tries at one problem are "
+       "alike. Where training has settled on a wrong answer, the model "
+       "writes it again and again. The runs with right answers only leave "
+       "3, 3 and 0 unsolved.",
+       pictures.unsolved(strict),
+       instead={
+           "0, 0, 0":
+           "So it would be if each try were right with 0.9, independently "
+           "of the others.",
+           "9, 11, 8":
+           "Several problems in each seed: that happened in one of three.",
+           "26, 19, 21":
+           "That is one try. Most of its slips do not come again.",
+       })
+
+# %% [markdown]
+# On real models both outcomes were found: the base ahead at large $k$ (Yue et al.), and after
+# longer runs the trained model (ProRL, Liu et al. 2025,
+# [arXiv 2505.24864](https://arxiv.org/abs/2505.24864)). **To claim a new skill, show problems that
+# the base fails at every $k$ you can afford.**
+#
+# ## Read the answers
 #
 # Ten groups of seed 0, token by token. The colour is the gradient's push on the token's *own
 # logit*, before Adam: $A/(N L_{\max})$ times $1-\pi$ (02), with $N$ = 128 answers in a step. A
@@ -515,21 +544,22 @@ task("real.t1", rollouts.rollouts_explorer(),
      ("Here the slip takes nearly all the push. Say first whether it "
       "must. Then find, at step 10, a wrong answer with steps in which a "
       "token that did no harm is pushed as hard as the slip, within a "
-      "tenth.", rollouts.harmless_blamed))
+      "tenth.", rollouts.harmless_blamed),
+     ("At step 30: a wrong answer in which every step is calculated "
+      "right. Find it, and say where it went wrong.",
+      rollouts.right_steps_wrong_end))
 
 # %% [markdown]
-# <details><summary>What the task shows</summary>
+# <details><summary>What the tasks show</summary>
 #
-# Prompt 2, answer 2: `wait`. It took back a step that was right, wrote it again, and cost nothing.
-# The slip came much later. But the update does not know where the slip is. All tokens of the answer
-# get the same advantage, and at the logits it hits whatever was *unlikely*. Only over many answers
-# can that average out.
+# 1. Prompt 2, answer 2: `wait`. It took back a step that was right, wrote it again, and cost
+#    nothing. The slip came much later. But the update does not know where the slip is. All tokens
+#    of the answer get the same advantage, and at the logits it hits whatever was *unlikely*. Only
+#    over many answers can that average out.
+# 2. Prompt 2, answer 4. It read `5+3` where the problem says `5+5`. Of 500 answers of seed 0 after
+#    training 43 were wrong: 26 leave the problem like this one, 19 have a slip, some have both
+#    ([statements](statements/21_grpo_for_real.ipynb)). No curve tells that.
 # </details>
-#
-# Now step 30, prompt 2, answer 4: wrong, and every step is calculated right. It read `5+3` where
-# the problem says `5+5`. Of 43 wrong answers of seed 0 after training, 26 like this one leave the
-# problem, 19 have a slip, 2 of them have both ([statements](statements/21_grpo_for_real.ipynb)). No
-# curve tells that.
 
 # %% [markdown]
 # ## Exercises

@@ -416,29 +416,6 @@ assert not any(part["seed 0"]["clean"][i] for i in gone)
 # with it, and one lost problem may be chance. Seed 0's six are not: in 36 of 192 answers the base
 # solved them step by step, seed 0 in none.
 #
-# **Would a lower temperature have done it?** The base with its first step written for it, and free:
-
-# %%
-cooled = {}
-for style in ("steps", None):
-    for T in (1.0, 0.7, 0.5, 0.3):
-        cool = Sampling(temperature=T, max_new_tokens=72)
-        answers = pass_rate(model, tokenizer, chain, prompts=250,
-                            num_generations=4, sampling=cool,
-                            style=style, seed=99)
-        cooled[style, T] = answers.right.double().mean().item()
-for style in ("steps", None):
-    row = "  ".join(f"{T}: {cooled[style, T]:.2f}"
-                    for T in (1.0, 0.7, 0.5, 0.3))
-    print(f"{'steps forced' if style else 'free':13s} {row}")
-page.expect(abs(cooled["steps", 0.7] - 0.93) < 0.03,
-            cooled["steps", 0.5] > 0.97,
-            max(cooled[None, T] for T in (0.7, 0.5, 0.3)) < 0.55)
-
-# %% [markdown]
-# The steps, yes: at 0.7 they are as clean as after training. The style, no: cooling makes the base
-# surer of its direct answers.
-#
 # ## What the wrong answers are made of
 #
 # "Better steps" is a rest, and a new skill would land in it too. So count: a **slip** (2·9=3),
