@@ -40,7 +40,7 @@ def compute(temperature: float = 1.0, opening: str = "its own") -> dict[str, Any
 
     >>> data = compute(1.0, "its own")
     >>> f"{data['d']:.2f} {data['right']['steps']:.2f} {data['p']:.2f}"
-    '0.61 0.65 0.38'
+    '0.61 0.62 0.38'
     """
     row = _rows()[opening, temperature]
     right = {style: row[f"right/{style}"] for style in STYLES if f"right/{style}" in row}
