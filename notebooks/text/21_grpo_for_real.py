@@ -69,9 +69,8 @@ for text in ("so9", "4+3=7,7-8=9so9", "4+3=1,1-8=9so9", "so8"):
 # The third has two wrong steps and still earns 1.
 #
 # **How it is measured.** 250 unseen problems, temperature 1. **pass@1** is the share of right
-# answers; its ± is over the problems. The base, the runs with GRPO and those with right answers
-# only are judged at their end by 32 answers to each problem; all else, points along a curve too, by
-# 4 or 8.
+# answers; its ± is over the problems. End values of the base, of GRPO and of *right answers only*
+# rest on 32 answers to each problem, all other values on 4 or 8.
 
 # %%
 p0, error = rate(solved(many)["base"])
@@ -93,20 +92,14 @@ predict("real.1", "Sampled at temperature 1 the base model is right on "
 base = reports(recorded)["base"]
 reveal("real.1", "about 0.26",
        "The likeliest first symbol is `so`, so greedy answers directly. "
-       "That is hardly better than always saying 0. Now write the first "
-       "symbol for it, the first digit of the problem. Sampled, it then "
-       f"solves {base['forced/steps']:.2f} of the problems. Greedy, it "
-       "solves **250 of 250**. So it can do the whole task. It does not "
-       "choose to, and it slips when it samples. With steps there is no "
-       "room above 250. A new skill could only be a direct answer that is "
-       "right.",
-       pictures.styles(base, (p0, error), 55 / 250),
+       "That is hardly better than always saying 0, which is right on "
+       "0.22.",
        instead={
            "about 0.39":
            "The likeliest first symbol decides, and it skips the steps.",
            "about 0.65":
-           "That is what the written steps are worth; it does not write "
-           "them.",
+           "That is about what written steps are worth. Greedy does not "
+           "write them.",
            "about 0.95":
            "So it would be if it wrote the steps.",
        })
@@ -126,20 +119,24 @@ reveal("real.1", "about 0.26",
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("real.t3", cooled_base.cooled_base_explorer(),
-     ("Get the base above 0.9, sampled. Say first: is the temperature "
-      "enough, or the first symbol, or does it take both?",
+     ("Get the base above 0.9 at the highest temperature you can. Say "
+      "first what cooling does to each of the two parts.",
       cooled_base.above_nine_tenths))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# It takes both. At $T=0.7$ written steps are right on 0.93, for a slip is seldom the likeliest
-# symbol. But cooling also makes the base surer of its direct answers. Left to itself it stays below
-# 0.50 at every temperature, and with the steps forced at $T=1$ at 0.66.
-# <!-- cited: 0.7, 0.93, 0.50, 0.66 -->
+# Cooling makes the steps cleaner, for a slip is seldom the likeliest symbol. It also makes the base
+# surer of its direct answers: left to itself it stays below 0.50 at every temperature. So it takes
+# both handles: steps forced, at $T=0.7$, right on 0.93. (Eight answers to a problem: 0.62 at $T=1$
+# where 32 gave 0.64.) <!-- cited: 0.7, 0.93, 0.50, 0.62, 0.64 -->
 # </details>
 #
-# So much is there before training. What does training change?
+# With the steps forced and greedy the base solves **250 of 250**. So it can do the whole task. It
+# does not choose to, and it slips when it samples. Only a direct answer that is right could be a
+# new skill here.
+#
+# What, then, does training change?
 #
 # ## The loop, in two cells
 #
@@ -225,8 +222,8 @@ page.show_run(records)
 reveal("real.2", "yes: about 0.80, half of the way",
        "Solve $0.70=0.17\\cdot0.23+0.83\\,a_\\text{steps}$: 0.80. Counted "
        "it is 0.79, from 0.64, and it ends at 0.93. So both change from "
-       "the first steps on. The choice is faster: after ten steps it has "
-       "gone seven tenths of its way, the steps half.",
+       "the first steps on. After ten steps the share of direct answers "
+       "has gone seven tenths of its way, the steps half.",
        pictures.style_and_steps(),
        instead={
            "no, about 0.64 as before: only the style has changed":
@@ -263,10 +260,7 @@ assert records[0]["objective"] == repr(ZOO["dr_grpo"])
 # mean of $A$: the loss prints 0 at every first update, and that is no bug.
 # </details>
 #
-# Log instead: the pass rate on unseen problems; the groups all right, mixed and all wrong, each
-# kind by itself; length and the share cut off; entropy; the gradient norm (exercise 2).
-#
-# **So far:** training changed both, the choice faster than the steps.
+# **So far:** training changed both, from the first steps on.
 #
 # ## Was it the reward?
 #
@@ -283,29 +277,44 @@ predict("real.4", "Twenty steps on the coin, three seeds. pass@1 ...",
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 coins = [reports(recorded, "coin")[f"coin {seed}"] for seed in range(3)]
+moved = max(reports(recorded)[f"seed {seed}"]["moved"] for seed in range(3))
 reveal("real.4", "falls in all three",
-       "A mean of 0 is not a step of 0. Each batch has its luck, so the "
-       "weights wander. "
-       "The written steps got worse. Forced, they were right on "
-       f"{base['forced/steps']:.2f} of the problems before, and on "
-       + ", ".join(f"{c['forced/steps']:.2f}" for c in coins)
-       + " after. Why worse in all three? Likely, but not tested here: "
-       "imitation had tuned the weights for the steps, so most moves away "
-       "make them worse. So the gain needed the verifier.", pictures.coin(),
+       "A mean of 0 is not a step of 0. Each batch has its luck, and "
+       "nearly every group is mixed, so its gradient is as large as the "
+       "verifier's (next picture). After 20 steps the weights were "
+       f"{min(c['moved'] for c in coins):.1f} from the base (the norm of "
+       f"the change); under the verifier, after 40, {moved:.1f}.\n\n"
+       "* Style: the share of direct answers went from "
+       f"{base['direct']:.2f} to " + ", ".join(f"{c['direct']:.2f}" for c in coins) + ".\n"
+       "* Steps: forced, they were right on "
+       f"{base['forced/steps']:.2f}, now on "
+       + ", ".join(f"{c['forced/steps']:.2f}" for c in coins) + ".\n\n"
+       "The style moved either way, the steps got worse each time. A "
+       "likely reason, not tested here: imitation had tuned the weights "
+       "for the steps. So the gain needed the verifier.", pictures.coin(),
        instead={
            "stays where it is":
            "The expected update is 0. The updates made are not.",
            "rises in some seeds, falls in others":
-           "Fair for a random walk that starts anywhere. This one starts "
-           "where the steps had been tuned.",
+           "So the style did. The steps fell in each seed.",
            "rises a little in all three":
            "What would pay for it? A coin pays all answers alike.",
        })
 
 # %% [markdown]
-# Run this control whenever you can. Some base models *gain* on benchmarks under random rewards.
-# Shao et al. name the clip, which favours what the policy does often already, and a habit of the
-# base that happened to help. In our runs, with one update a batch, the clip never acts.
+# What would the log of a run have shown? Beside pass@1 on unseen problems:
+
+# %%
+pictures.two_logs()
+
+# %% [markdown]
+# Under the verifier the mixed groups go, most to all right, and the entropy falls with the choice
+# of style. Under the coin both stay. The gradient's norm tells nothing, nor does the loss.
+#
+# Run this control whenever you can. Some base models *gain* on benchmarks under random rewards. For
+# Qwen2.5-Math Shao et al. name the clip, which favours what the policy does often already, and a
+# habit that helped: to reason in code, in 65 % of the answers before and over 90 % after. In our
+# runs, with one update a batch, the clip never acts.
 #
 # ## Did it need RL?
 #
@@ -331,18 +340,23 @@ won = sum(one["pass@1"] for one in once) / 3
 direct_now = sum(one["direct"] for one in once) / 3
 steps_now = sum(one["forced/steps"] for one in once) / 3
 bayes = base["direct"] * base["forced/direct"] / base["pass@1"]
+forced_direct = sum(one["forced/direct"] for one in once) / 3
+mixed = direct_now * forced_direct + (1 - direct_now) * steps_now
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("real.6", "about 0.65: a part of the way",
-       f"It ends at {won:.2f} (mean of three seeds): it answers as the "
-       "base does where the base is right.\n\n"
+       f"It ends at {won:.2f} (mean of three seeds). Why not at 1.00? It "
+       "cannot know which direct digit was right. It copies the style of "
+       "the right answers, not their luck.\n\n"
        r"* Style: of the base's right answers $d\,a_\text{direct}/p$ = "
        f"{bayes:.2f} are direct (Bayes). Of the new model's answers "
        f"{direct_now:.2f} are.\n"
        "* Steps: a slip mostly ends wrong and is dropped. Forced steps are "
        f"now right on {steps_now:.2f}, before on "
-       f"{base['forced/steps']:.2f}.",
+       f"{base['forced/steps']:.2f}.\n\n"
+       f"Together {direct_now:.2f} · {forced_direct:.2f} + "
+       f"{1 - direct_now:.2f} · {steps_now:.2f} = {mixed:.2f}.",
        instead={
            "about 0.40: it knows these answers already":
            "It knows them, and writes others as well. Those are dropped.",
@@ -408,12 +422,12 @@ for name, arm in (("base", [base]), ("filtered once", once),
 
 # %% [markdown]
 # Greedy, one filter is enough: direct answers have fallen below one half, so the likeliest first
-# symbol begins the steps, and greedy steps do not slip. What GRPO adds here is seen only when the
-# model samples.
+# symbol begins the steps, and greedy steps do not slip. What fresh draws add here, GRPO's or a
+# filter's, is seen only when the model samples.
 #
-# **One draw, filtered, makes the base what it is when it is right. A fresh draw goes on from
-# there.** Our base is right on 0.39 of its answers. Where right answers are rare, a filter keeps
-# little and groups are silent, and the arms may end otherwise. <!-- cited: 0.39 -->
+# **One draw, filtered, gives the style and the steps of the base's right answers. A fresh draw goes
+# on from there.** Our base is right on 0.39 of its answers. Where right answers are rare, a filter
+# keeps little and groups are silent, and the arms may end otherwise. <!-- cited: 0.39 -->
 #
 # ## What is the gain made of?
 #
@@ -469,8 +483,8 @@ page.expect(
 # %% [markdown]
 # The default rose: greedy from 0.26 to 0.97. Forced direct answers are as bad as before: no new
 # skill. The best way, steps and greedy, *fell* from 250 of 250 to 242; in the other seeds to 248,
-# which may be chance. **So it learned no new way. It made its best way the default, and slipped
-# less when sampling.** Did it lose anything? That is the second sitting.
+# which may be chance. **No new skill that this test could show. It made its best way the default,
+# and slipped less when sampling.** Did it lose anything? That is the second sitting.
 # <!-- cited: 0.26, 0.97 -->
 #
 # ## Say it in 60 seconds
@@ -480,7 +494,7 @@ page.expect(
 # |---|---|
 # | sentence | sample, verify, centre, score, weigh, step; what a risen curve means is decided by what the base could do before |
 # | formula | $p=d\,a_\text{direct}+(1-d)\,a_\text{steps}$ · on-policy $L=-\operatorname{cov}(A,T)/L_{\max}$ |
-# | controls | the base under its best prompt, three seeds, a coin, pass@k with every step counted |
+# | controls | the base under its best prompt, three seeds, a coin, pass@k with every step judged |
 # | numbers | base 0.39 ± 0.01, steps forced and greedy 1.00 · imitating its right answers 0.65, in four fresh parts 0.95, GRPO 0.93 · gain: style 0.25, steps 0.11, both 0.17 |
 # | log | groups in three kinds, length, entropy, gradient norm; not the loss |
 
@@ -510,11 +524,11 @@ strict = {name: part["clean"] for name, part in parts(many).items()}
 assert [row.count(0) for row in strict.values()] == [1, 6, 1, 1]
 reveal("real.5", "6, 1, 1",
        "Two seeds are level with the base: a problem more or less is "
-       "chance. Seed 0 lost six, and that is not: on these the base wrote "
-       "36 such answers of 192 tries. Tries at one problem are "
-       "alike. Where training has settled on a wrong answer, the model "
-       "writes it again and again. The runs with right answers only leave "
-       "3, 3 and 0 unsolved.",
+       "chance. Seed 0 lost six that the base had solved, and that is not: "
+       "on these the base had 36 such answers in 192 tries. With 0.9 at "
+       "each try and no more in common, 32 tries would all fail nowhere. "
+       "But tries at one problem are alike. The runs with right answers "
+       "only leave 3, 3 and 0 unsolved.",
        pictures.unsolved(strict),
        instead={
            "0, 0, 0":

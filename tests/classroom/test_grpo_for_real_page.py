@@ -78,10 +78,10 @@ def test_controls_and_picture_fit_a_laptop(make):
 
 
 def test_the_pictures_say_what_the_page_says():
-    base = reports(RUNS / "chain_controls.json")["base"]
-    counts, many = solved(MANY), parts(MANY)
-    alt = pictures.styles(base, rate(counts["base"]), 0.22).alt
-    assert "free, sampled 0.39" in alt and "steps forced, greedy 1.00" in alt
+    many = parts(MANY)
+    alt = pictures.two_logs().alt
+    assert "mixed groups: verifier 0.91 to 0.35, coin 1.00 to 1.00" in alt, alt
+    assert "entropy, nats a token: verifier 0.18 to 0.03, coin 0.21 to 0.21" in alt
     alt = pictures.style_and_steps().alt
     for said in ("answers 0.61, 0.17, 0.00", "steps 0.64, 0.79, 0.93", "pass@1 0.39, 0.70, 0.93"):
         assert said in alt, alt

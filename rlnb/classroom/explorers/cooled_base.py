@@ -96,8 +96,9 @@ def alt(data) -> str:
 
 
 def above_nine_tenths(data) -> bool:
-    """pass@1 above 0.9, sampled: not greedy."""
-    return data["p"] > 0.9 and data["temperature"] > 0
+    """pass@1 above 0.9, at the highest temperature at which any setting has it."""
+    hottest = max(t for (_, t), row in _rows().items() if row["pass@1"] > 0.9)
+    return data["p"] > 0.9 and data["temperature"] == hottest
 
 
 def cooled_base_explorer() -> Explorer:

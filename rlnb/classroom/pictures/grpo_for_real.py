@@ -35,8 +35,8 @@ __all__ = [
     "loss_and_reward",
     "six_answers",
     "style_and_steps",
-    "styles",
     "three_parts",
+    "two_logs",
     "unsolved",
 ]
 
@@ -84,38 +84,6 @@ def six_answers() -> Picture:
         build, size=(900, 215), alt=f"Six answers. {said}.",
         caption="Two problems and three answers to each, from the model before any reward. Blue "
         "earns 1, orange 0.",
-    )  # fmt: skip
-
-
-def styles(report: Mapping[str, float], free: tuple[float, float], always_zero: float) -> Picture:
-    """What one model scores under five ways to let it answer. free: pass@1 and its error."""
-    bars = {
-        "free, sampled": free[0],
-        "free, greedy": report["greedy"],
-        "direct forced, sampled": report["forced/direct"],
-        "steps forced, sampled": report["forced/steps"],
-        "steps forced, greedy": report["forced/steps/greedy"],
-    }
-
-    def build(figure, _):
-        axes = _axes(figure, (0.23, 0.2, 0.6, 0.78), xlim=(0, 1), ylim=(-0.6, 4.6),
-                     xlabel="share right, 250 unseen problems")  # fmt: skip
-        place = range(4, -1, -1)
-        colors = (BLACK, BLACK, ORANGE, SKY, SKY)
-        axes.barh(place, bars.values(), 0.66, color=colors)
-        axes.set_yticks(list(place), list(bars))
-        for y, value in zip(place, bars.values(), strict=True):
-            said = f"{value:.2f}" + (f" ± {free[1]:.2f}" if y == 4 else "")
-            axes.text(value + 0.012, y, said, va="center", fontsize=11, weight="bold")
-        axes.axvline(always_zero, color=GREY, ls="--", lw=1.2)
-        figure.text(0.85, 0.62, f"dashed: always\nanswering so0,\n{always_zero:.2f}",
-                    fontsize=TEXT, color=GREY)  # fmt: skip
-
-    said = ", ".join(f"{name} {value:.2f}" for name, value in bars.items())
-    return static_figure(
-        build, size=(900, 240), alt=f"The base model: {said}; always so0 {always_zero:.2f}.",
-        caption="One model, no training between the bars. Forced: the first symbol of the answer "
-        "is written for it.",
     )  # fmt: skip
 
 
@@ -206,7 +174,7 @@ def filtering(
     }
     at = size * np.array([row["step"] for row in _style_rows("dr_grpo")[0]])
     start = np.full((len(once), 1), curves["GRPO"][0, 0])
-    one = np.concatenate([start, [[row["pass@1"]] for row in once]], 1)
+    one = np.array([[row["pass@1"]] for row in once])
     four = np.array([[part["pass@1"] for part in seed] for seed in parts_of_four])
     four = np.concatenate([start, four], 1)
     drawn = 40 * size * np.linspace(0, 1, four.shape[1])
@@ -218,12 +186,12 @@ def filtering(
         _three(axes, at, curves["GRPO"], BLACK)
         _three(axes, at, curves["right answers only"], BLUE, "--")
         _three(axes, drawn, four, GREEN, "-.", "s")
-        _three(axes, drawn[[0, -1]], one, ORANGE, ":", "s")
+        axes.plot([drawn[-1]] * len(one), one[:, -1], "D", color=ORANGE, ms=8, clip_on=False)
         for y, color, text in (
             (0.9, GREEN, "filtered in four parts"),
             (0.77, BLUE, "right answers only,\ndrawn anew each step"),
             (0.62, BLACK, "GRPO, drawn anew each step"),
-            (0.45, "#A66F00", "filtered once, all drawn\nfrom the base"),
+            (0.45, "#A66F00", "filtered once, all drawn\nfrom the base: three seeds"),
         ):
             figure.text(0.69, y, text, fontsize=11.5, color=color, weight="bold")
 
@@ -237,7 +205,7 @@ def filtering(
         f"{three(one[:, -1])}; filtering after one to four parts "
         f"{'; '.join(three(column) for column in four.T[1:])}.",
         caption="Thin: every seed. Each arm makes forty updates of 128 answers and draws 5,120. "
-        "A filter uses each right answer several times. Lines join the points that were measured.",
+        "A filter uses each right answer one to three times. Lines join measured points.",
     )  # fmt: skip
 
 
@@ -269,6 +237,34 @@ def coin() -> Picture:
         alt=f"Verifier: from {right[0, 0]:.2f} to {tops} in 40 steps. Coin: to {fell} in 20.",
         caption="Same base, same recipe, seeds 0, 1, 2. Only the reward differs. Between the "
         "two ends: 4 answers a problem.",
+    )  # fmt: skip
+
+
+def two_logs() -> Picture:
+    """Mixed groups, entropy and gradient norm, under the verifier and under a coin."""
+    panels = (("groups/mixed", "share of mixed groups", (0, 1.05)),
+              ("entropy", "entropy, nats a token", (0, 0.25)),
+              ("grad_norm", "gradient norm", (0, 0.12)))  # fmt: skip
+    tables = {key: [_seed_curves(run, key) for run in (RUN, COIN)] for key, _, _ in panels}
+
+    def build(figure, _):
+        for k, (key, title, limits) in enumerate(panels):
+            axes = _axes(figure, (0.06 + 0.33 * k, 0.2, 0.26, 0.66), title=title, ylim=limits,
+                         xlabel="step", xlim=(0, 40))  # fmt: skip
+            for table, color, line in zip(tables[key], (BLACK, ORANGE), ("-", "--"), strict=True):
+                _three(axes, range(1, table.shape[1] + 1), table, color, line)
+
+    def told(table):
+        return f"{table[:, :5].mean():.2f} to {table[:, -5:].mean():.2f}"
+
+    said = "; ".join(
+        f"{title}: verifier {told(tables[key][0])}, coin {told(tables[key][1])}"
+        for key, title, _ in panels
+    )
+    return static_figure(
+        build, size=(900, 230), alt=f"First and last five steps. {said}.",
+        caption="Black: the verifier, 40 steps. Orange, dashed: the coin, 20 steps. Three seeds "
+        "each, thin; their mean, thick.",
     )  # fmt: skip
 
 
