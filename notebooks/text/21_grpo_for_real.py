@@ -101,7 +101,7 @@ reveal("real.1", "about 0.26",
            "That is about what written steps are worth. Greedy does not "
            "write them.",
            "about 0.95":
-           "So it would be if it wrote the steps.",
+           "It would be at least that if it wrote the steps.",
        })
 
 # %% [markdown]
@@ -128,8 +128,9 @@ task("real.t3", cooled_base.cooled_base_explorer(),
 #
 # Cooling makes the steps cleaner, for a slip is seldom the likeliest symbol. It also makes the base
 # surer of its direct answers: left to itself it stays below 0.50 at every temperature. So it takes
-# both handles: steps forced, at $T=0.7$, right on 0.93. (Eight answers to a problem: 0.62 at $T=1$
-# where 32 gave 0.64.) <!-- cited: 0.7, 0.93, 0.50, 0.62, 0.64 -->
+# both handles: steps forced, at $T=0.7$, right on 0.93. (Steps that it chose itself are right on
+# 0.64, here with eight answers to a problem on 0.62; forced ones, now on all answers, on
+# 0.66.) <!-- cited: 0.7, 0.93, 0.50, 0.62, 0.64, 0.66 -->
 # </details>
 #
 # With the steps forced and greedy the base solves **250 of 250**. So it can do the whole task. It
@@ -277,13 +278,10 @@ predict("real.4", "Twenty steps on the coin, three seeds. pass@1 ...",
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 coins = [reports(recorded, "coin")[f"coin {seed}"] for seed in range(3)]
-moved = max(reports(recorded)[f"seed {seed}"]["moved"] for seed in range(3))
 reveal("real.4", "falls in all three",
        "A mean of 0 is not a step of 0. Each batch has its luck, and "
-       "nearly every group is mixed, so its gradient is as large as the "
-       "verifier's (next picture). After 20 steps the weights were "
-       f"{min(c['moved'] for c in coins):.1f} from the base (the norm of "
-       f"the change); under the verifier, after 40, {moved:.1f}.\n\n"
+       "nearly every group is mixed, so there is always something to "
+       "push.\n\n"
        "* Style: the share of direct answers went from "
        f"{base['direct']:.2f} to "
        + ", ".join(f"{c['direct']:.2f}" for c in coins) + ".\n"
@@ -309,8 +307,8 @@ reveal("real.4", "falls in all three",
 pictures.two_logs()
 
 # %% [markdown]
-# Under the verifier the mixed groups go, most to all right, and the entropy falls with the choice
-# of style. Under the coin both stay. The gradient's norm tells nothing, nor does the loss.
+# Under the verifier the mixed groups go and the entropy falls. Under the coin both stay. The
+# gradient's norm tells nothing, nor does the loss.
 #
 # Run this control whenever you can. Some base models *gain* on benchmarks under random rewards. For
 # Qwen2.5-Math Shao et al. name the clip, which favours what the policy does often already, and a
@@ -372,7 +370,8 @@ reveal("real.6", "about 0.65: a part of the way",
 # two apart, each arm with 5,120 answers, forty updates and three seeds:
 #
 # * **Filter in four parts.** Draw 1,280 answers, imitate the right ones in ten updates, draw the
-#   next 1,280 from the result. Wrong answers are still only dropped.
+#   next 1,280 from the result. Wrong
+#   answers are still only dropped. (Expert iteration, ReST.)
 # * **Right answers only.** GRPO's loop with the reward in place of the advantage: REINFORCE without
 #   a baseline, so a wrong answer has no push.
 
@@ -388,8 +387,8 @@ predict("real.7", "Where does filtering in four parts end?",
 # the answer
 ended = ", ".join(f"{one[-1]['pass@1']:.2f}" for one in parts_of_four)
 reveal("real.7", "about 0.95: as good as GRPO",
-       f"It ends at {ended}; GRPO at 0.92, 0.94, 0.93, and right answers "
-       "only at 0.93, 0.93, 0.95. The first part, 1,280 answers and ten "
+       f"It ends at {ended}, a little ahead of GRPO's 0.92, 0.94, 0.93; "
+       "right answers only at 0.93, 0.93, 0.95. The first part, 1,280 answers and ten "
        "updates, already reaches the 0.65 of filtering once: that is all "
        "that the base's answers hold. Each later part is drawn from a "
        "better model. So a few fresh draws made the difference, and a push "
@@ -497,7 +496,7 @@ page.expect(
 # | formula | $p=d\,a_\text{direct}+(1-d)\,a_\text{steps}$ · on-policy $L=-\operatorname{cov}(A,T)/L_{\max}$ |
 # | controls | the base under its best prompt, three seeds, a coin, pass@k with every step judged |
 # | numbers | base 0.39 ± 0.01, steps forced and greedy 1.00 · imitating its right answers 0.65, in four fresh parts 0.95, GRPO 0.93 · gain: style 0.25, steps 0.11, both 0.17 |
-# | log | groups in three kinds, length, entropy, gradient norm; not the loss |
+# | log | groups in three kinds, length, entropy; not the loss |
 
 # %%
 score("real.1", "real.2", "real.4", "real.6", "real.7")
@@ -525,11 +524,11 @@ strict = {name: part["clean"] for name, part in parts(many).items()}
 assert [row.count(0) for row in strict.values()] == [1, 6, 1, 1]
 reveal("real.5", "6, 1, 1",
        "Two seeds are level with the base: a problem more or less is "
-       "chance. Seed 0 lost six that the base had solved, and that is not: "
-       "on these the base had 36 such answers in 192 tries. With 0.9 at "
-       "each try and no more in common, 32 tries would all fail nowhere. "
-       "But tries at one problem are alike. The runs with right answers "
-       "only leave 3, 3 and 0 unsolved.",
+       "chance. Seed 0 lost six that the base had solved with 36 of 192 "
+       "tries, and that is more than chance. If each try were right with "
+       "0.9, whatever the others did, none would fail 32 times. But tries "
+       "at one problem are alike. The runs with right answers only leave "
+       "3, 3 and 0 unsolved.",
        pictures.unsolved(strict),
        instead={
            "0, 0, 0":
@@ -645,8 +644,9 @@ check.silent_bug_grpo_for_real(my_test)
 #
 # Sample, verify, centre, score, weigh, step. P prompts, G answers each from the current policy, at
 # temperature 1 over the full vocabulary. One reward per answer, cut-off ones get 0. Minus the
-# group's mean. Log-probabilities again with gradient, in one pass. Ratio, clip, mask, average,
-# backward, clip the norm, step. With one update per batch the ratio is 1.
+# group's mean; classic GRPO also divides by the std. Log-probabilities again with gradient, in one
+# pass. Ratio, clip, mask, then divide by a constant length (Dr. GRPO) or by each answer's own
+# (GRPO). Backward, clip the norm, step. With one update per batch the ratio is 1.
 # </details>
 # <details><summary><b>And with several updates on a batch?</b></summary>
 #
@@ -662,8 +662,9 @@ check.silent_bug_grpo_for_real(my_test)
 # One round is bounded by what was drawn: the model answers as it did where it was right. In our run
 # 0.65, where GRPO with as many answers and updates reached 0.93. But filtering in four fresh parts,
 # same budget, reached 0.95, and REINFORCE on right answers only 0.94. So fresh draws mattered, a
-# push on wrong answers did not. That base was right on 0.39: with rare successes I would measure
-# again. Filtering needs no ratio and no clip, and is a fair first arm of any comparison.
+# push on wrong answers did not. Decoded greedily one filter had 0.99, GRPO 0.98. That base was
+# right on 0.39: with rare successes I would measure again. Filtering needs no ratio and no clip,
+# and is a fair first arm of any comparison.
 # </details>
 # <details><summary><b>Reward went from 0.4 to 0.9. What did the model learn?</b></summary>
 #
