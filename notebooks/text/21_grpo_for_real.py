@@ -388,11 +388,11 @@ predict("real.7", "Where does filtering in four parts end?",
 ended = ", ".join(f"{one[-1]['pass@1']:.2f}" for one in parts_of_four)
 reveal("real.7", "about 0.95: as good as GRPO",
        f"It ends at {ended}, a little ahead of GRPO's 0.92, 0.94, 0.93; "
-       "right answers only at 0.93, 0.93, 0.95. The first part, 1,280 answers and ten "
-       "updates, already reaches the 0.65 of filtering once: that is all "
-       "that the base's answers hold. Each later part is drawn from a "
-       "better model. So a few fresh draws made the difference, and a push "
-       "on wrong answers was not needed.",
+       "right answers only at 0.93, 0.93, 0.95. The first part, 1,280 "
+       "answers and ten updates, already reaches the 0.65 of filtering "
+       "once: more of the same draw adds nothing. Each later part is drawn "
+       "from a better model. So a few fresh draws made the difference, and "
+       "a push on wrong answers was not needed.",
        pictures.filtering(once, parts_of_four),
        instead={
            "about 0.65: a filter cannot push wrong answers down":
