@@ -12,7 +12,7 @@
 # **After this page** you can say every line of the training loop, what a risen curve shows and what
 # it does not, and take a gain apart.
 #
-# 34 minutes, then 11 in a second sitting · exercises 35 more · after 08 (GRPO), 10 (Dr. GRPO), 11
+# 38 minutes, then 9 in a second sitting · exercises 35 more · after 08 (GRPO), 10 (Dr. GRPO), 11
 # (DAPO) · spurious rewards, Shao et al. 2025,
 # [arXiv 2506.10947](https://arxiv.org/abs/2506.10947)
 #
@@ -28,13 +28,13 @@ import random
 import torch
 from torch.nn.utils import clip_grad_norm_
 from rlnb import ZOO, check
-from rlnb.classroom.explorers import gpu_budget, rollouts
+from rlnb.classroom.explorers import cooled_base, rollouts
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.live_or_replay import open_page
 from rlnb.classroom.pictures import grpo_for_real as pictures
 from rlnb.training import (TASKS, Recipe, Sampling, data_folder,
     encode_prompts, evaluate, sample, token_logprobs, train)
-from rlnb.training.studies import by_card, own_answers
+from rlnb.training.studies import own_answers
 from rlnb.training.studies.controls import reports
 from rlnb.training.studies.many_answers import parts, rate, shares, solved
 runs = data_folder() / "runs"
@@ -45,19 +45,18 @@ recorded = runs / "chain_controls.json"
 page = open_page()             # or open_page("replay"), "cpu", "cuda"
 
 # %% [markdown]
-# The large letters say how this page runs. `RLNB_MODE=cuda` trains a larger model, but **no number
-# here comes from a GPU**: everything was measured on a CPU, with a small model.
+# The large letters say how this page runs. All its numbers come from a CPU.
 #
 # ## Six answers
 #
-# A transformer with 308,016 weights does sums from left to right, and keeps only the last digit.
-# `4+3-8=?` is 9, because $7-8=-1$ is 9 modulo 10. Look at what it writes before any RL:
+# A transformer with 308,016 weights does sums from left to right and keeps only the last digit.
+# `4+3-8=?` is 9, because $7-8=-1$ is 9 modulo 10. Before any RL it writes:
 
 # %%
 pictures.six_answers()
 
 # %% [markdown]
-# There are two styles. A **direct** answer writes `so` and a digit at once. The other style writes
+# There are two styles: a **direct** answer writes `so` and a digit at once, the other style writes
 # **steps**, one operation at a time. The reward is 1 if the digit after the last `so` is right:
 
 # %%
@@ -67,10 +66,11 @@ for text in ("so9", "4+3=7,7-8=9so9", "4+3=1,1-8=9so9", "so8"):
     print(f"{chain.verify(problem, text):.0f}  {text}")
 
 # %% [markdown]
-# The third answer has two wrong steps and still earns 1. We ask 250 unseen problems, 32 times each.
-# **pass@1** is the share of right answers. Its ± is over the problems, because answers to one
-# problem are alike. (Pictures below draw 4, 8 or 32 answers of their own to each: the same model
-# may differ by up to 0.02 between two of them.) <!-- cited: 0.02 -->
+# The third has two wrong steps and still earns 1.
+#
+# **How it is measured.** 250 unseen problems, temperature 1. **pass@1** is the share of right
+# answers; its ± is over the problems. End values of the base, of GRPO and of *right answers only*
+# rest on 32 answers to each problem, all other values on 4 or 8.
 
 # %%
 p0, error = rate(solved(many)["base"])
@@ -78,7 +78,7 @@ print(f"base: pass@1 {p0:.2f} ± {error:.2f}")
 
 # %% [markdown]
 # After forty steps of Dr. GRPO more than nine in ten answers are right. Did the model learn to
-# calculate? The curve cannot say. But one can question the base *before* training.
+# calculate? Question the base *before* training.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -92,20 +92,16 @@ predict("real.1", "Sampled at temperature 1 the base model is right on "
 base = reports(recorded)["base"]
 reveal("real.1", "about 0.26",
        "The likeliest first symbol is `so`, so greedy answers directly. "
-       "That is hardly better than always saying 0. Now write the first "
-       "symbol for it, the first digit of the problem. Sampled, it then "
-       f"solves {base['forced/steps']:.2f} of the problems. Greedy, it "
-       "solves **250 of 250**. So it can do the whole task. It does not "
-       "choose to, and it slips when it samples.",
-       pictures.styles(base, (p0, error), 55 / 250),
+       "That is hardly better than always saying 0, which is right on "
+       "0.22.",
        instead={
            "about 0.39":
            "The likeliest first symbol decides, and it skips the steps.",
            "about 0.65":
-           "That is what the written steps are worth; it does not write "
-           "them.",
+           "That is about what written steps are worth. Greedy does not "
+           "write them.",
            "about 0.95":
-           "So it would be if it wrote the steps.",
+           "It would be at least that if it wrote the steps.",
        })
 
 # %% [markdown]
@@ -113,21 +109,40 @@ reveal("real.1", "about 0.26",
 #
 # $$p=d\,a_\text{direct}+(1-d)\,a_\text{steps}\qquad\text{total probability}$$
 #
-# | the base, sampled | |
-# |---|---|
-# | $d$, the share of direct answers | 0.6 |
-# | $a_\text{direct}$, right among direct answers | 0.23 |
-# | $a_\text{steps}$, right among answers with steps | 0.64 (0.66 when the first digit is written for it) |
+# For the base $d$, the share of direct answers, is 0.61; $a_\text{direct}$ and $a_\text{steps}$,
+# the shares of right ones in each style, are 0.23 and 0.64. It was made so, by imitating
+# demonstrations. 60 % were direct and always right. In the others one step in ten was wrong, and
+# half of the wrong ones were taken back with the word `wait`. <!-- cited: 0.61, 0.23, 0.64 -->
 #
-# It was made so. It imitated demonstrations, 60 % of them direct and always right. The others had
-# steps; of these one in ten was wrong, and half of the wrong ones were taken back with the word
-# `wait`. So it is no discovery that a better choice helps. The questions are how fast it is made,
-# and what else changes. <!-- cited: 0.6, 0.23, 0.64, 0.66 -->
+# You have two handles that need no training: the temperature, and the first symbol.
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("real.t3", cooled_base.cooled_base_explorer(),
+     ("Get the base above 0.9 at the highest temperature you can. Say "
+      "first what cooling does to each of the two parts.",
+      cooled_base.above_nine_tenths))
+
+# %% [markdown]
+# <details><summary>What the task shows</summary>
+#
+# Cooling makes the steps cleaner, for a slip is seldom the likeliest symbol. It also makes the base
+# surer of its direct answers: left to itself it stays below 0.50 at every temperature. So it takes
+# both handles: steps forced, at $T=0.7$, right on 0.93. (Steps that it chose itself are right on
+# 0.64, here with eight answers to a problem on 0.62; forced ones, now on all answers, on
+# 0.66.) <!-- cited: 0.7, 0.93, 0.50, 0.62, 0.64, 0.66 -->
+# </details>
+#
+# With the steps forced and greedy the base solves **250 of 250**. So it can do the whole task. It
+# does not choose to, and it slips when it samples. Only a direct answer that is right could be a
+# new skill here.
+#
+# What, then, does training change?
 #
 # ## The loop, in two cells
 #
-# One step draws 16 problems, writes 8 answers to each, and updates the weights once. Forty such
-# steps are the whole training.
+# One step draws 16 problems, writes 8 answers to each, and updates the weights once. Training is
+# forty steps.
 
 # %%
 P, G, L_max = 16, 8, 72            # problems, answers to each, tokens
@@ -172,13 +187,10 @@ page.expect(*(abs(a - b) < 1e-4 for a, b in zip(mine, theirs)))
 print("one_step and train(): the same reward, loss and gradient norm")
 
 # %% [markdown]
-# `sample` writes the answers. `token_logprobs` scores them in *one* forward pass, with a gradient.
-# `logp.detach()` stands for $\pi_{old}$ **as long as the weights have not moved since the draw**.
-# DeepSeek-R1 writes 16 answers to 512 questions, splits them into 16 mini-batches and makes an
-# update on each (later version of [arXiv 2501.12948](https://arxiv.org/abs/2501.12948)). From the
-# second update on, ρ leaves 1. Then the old log-probabilities must be stored, and the clip acts.
-# You write that version in exercise 1. With ρ = 1 this step is REINFORCE with the group's mean as
-# its baseline. Around it stands the loop:
+# `token_logprobs` scores the answers in *one* forward pass, with a gradient. `logp.detach()` stands
+# for $\pi_{old}$ **as long as the weights have not moved since the draw**: ρ is 1, and the step is
+# REINFORCE with the group's mean as its baseline. From a second update on, ρ leaves 1: the old
+# log-probabilities must be stored, and the clip acts (exercise 1). The loop:
 #
 #     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
 #     for step in range(40):
@@ -186,10 +198,8 @@ print("one_step and train(): the same reward, loss and gradient norm")
 #
 # ## Forty steps
 #
-# Three runs are recorded, with seeds 0, 1 and 2. All start from the same base and take the same
-# recipe; the seed decides which problems come and how the dice fall. The run below is seed 0 once
-# more: green if it runs now, purple if it is replayed. The answer below it shows all three, in
-# black.
+# Three runs are recorded, seeds 0, 1 and 2, from the same base. Seed 0 is run once more: green if
+# it runs now, purple if replayed.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -198,8 +208,8 @@ predict("real.2", "After ten steps only 0.17 of the answers are direct, "
         "too?",
         ["no, about 0.64 as before: only the style has changed",
          "a little: about 0.70, like all answers together",
-         "yes: about 0.79, half of the way",
-         "yes: about 0.92, as at the end"])
+         "yes: about 0.80, half of the way",
+         "yes: about 0.93, as at the end"])
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 student, _ = page.load()
@@ -210,12 +220,11 @@ page.show_run(records)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("real.2", "yes: about 0.79, half of the way",
-       "Solve $0.70=0.17\\cdot0.23+0.83\\,a_\\text{steps}$, or count: it "
-       "is 0.79, from 0.62 in these answers, and ends at 0.93. So both "
-       "change from the first steps on. The choice is faster: after ten "
-       "steps it has gone three quarters of its way, the steps a little "
-       "over half.",
+reveal("real.2", "yes: about 0.80, half of the way",
+       "Solve $0.70=0.17\\cdot0.23+0.83\\,a_\\text{steps}$: 0.80. Counted "
+       "it is 0.79, from 0.64, and it ends at 0.93. So both change from "
+       "the first steps on. After ten steps the share of direct answers "
+       "has gone seven tenths of its way, the steps half.",
        pictures.style_and_steps(),
        instead={
            "no, about 0.64 as before: only the style has changed":
@@ -223,8 +232,8 @@ reveal("real.2", "yes: about 0.79, half of the way",
            "a little: about 0.70, like all answers together":
            "All answers together contain the direct ones, which are "
            "mostly wrong. So those with steps must be above 0.70.",
-           "yes: about 0.92, as at the end":
-           "Then pass@1 would be 0.17 · 0.23 + 0.83 · 0.92 = 0.80.",
+           "yes: about 0.93, as at the end":
+           "Then pass@1 would be 0.17 · 0.23 + 0.83 · 0.93 = 0.81.",
        })
 
 # %% tags=["setup", "trajectory"] jupyter={"source_hidden": true}
@@ -235,8 +244,8 @@ page.expect(last["pass@1"] > 0.80, last["direct"] < 0.05,
 assert records[0]["objective"] == repr(ZOO["dr_grpo"])
 
 # %% [markdown]
-# The loss rises from below 0 up to 0 in such a run, as in 00. Its value says how much longer right
-# answers are than wrong ones, in the groups that have both. It does not measure learning.
+# The loss rises from below 0 to 0 in such a run (00). It is negative while right answers are longer
+# than wrong ones of the same group. It does not measure learning.
 #
 # <details><summary>One level deeper: why, in three lines; and a loss that prints 0</summary>
 #
@@ -252,18 +261,7 @@ assert records[0]["objective"] == repr(ZOO["dr_grpo"])
 # mean of $A$: the loss prints 0 at every first update, and that is no bug.
 # </details>
 #
-# What to log instead:
-#
-# | log | TRL's name | in a healthy run |
-# |---|---|---|
-# | right on unseen problems | an evaluation of your own | up, then flat |
-# | groups all right, mixed, all wrong, **apart** | `frac_reward_zero_std` (lumps two) | mixed, then all right |
-# | length, share cut off | `completions/mean_length`, `completions/clipped_ratio` | few cut off |
-# | entropy | `entropy` | here it falls with the choice of style; where pass@k falls with it, it is the disease (11, 17) |
-# | gap between sampler and trainer | `sampling/sampling_logp_difference` (only with vLLM) | does not grow from step 1 on |
-#
-# **So far:** the base could do the task and did not choose to. Training changed the choice and the
-# steps together, the choice faster.
+# **So far:** training changed both, from the first steps on.
 #
 # ## Was it the reward?
 #
@@ -280,41 +278,48 @@ predict("real.4", "Twenty steps on the coin, three seeds. pass@1 ...",
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 coins = [reports(recorded, "coin")[f"coin {seed}"] for seed in range(3)]
-seed0 = reports(recorded)["seed 0"]
 reveal("real.4", "falls in all three",
-       "A mean of 0 is not a step of 0. Each batch has its luck, and Adam "
-       "makes a step of it that is not small: after twenty steps the "
-       f"weights had moved by {sum(c['moved'] for c in coins) / 3:.1f} in "
-       f"norm, under the verifier by {seed0['moved']:.1f}. "
-       "The written steps got worse. Forced, "
-       f"they were right on {base['forced/steps']:.2f} of the problems "
-       "before, and on "
-       + ", ".join(f"{c['forced/steps']:.2f}" for c in coins)
-       + " after. So the gain needed the verifier.", pictures.coin(),
+       "A mean of 0 is not a step of 0. Each batch has its luck, and "
+       "nearly every group is mixed, so there is always something to "
+       "push.\n\n"
+       "* Style: the share of direct answers went from "
+       f"{base['direct']:.2f} to "
+       + ", ".join(f"{c['direct']:.2f}" for c in coins) + ".\n"
+       "* Steps: forced, they were right on "
+       f"{base['forced/steps']:.2f}, now on "
+       + ", ".join(f"{c['forced/steps']:.2f}" for c in coins) + ".\n\n"
+       "The style moved either way, the steps got worse each time. A "
+       "likely reason, not tested here: imitation had tuned the weights "
+       "for the steps. So the gain needed the verifier.", pictures.coin(),
        instead={
            "stays where it is":
-           "The expected one. The steps themselves are not 0.",
+           "The expected update is 0. The updates made are not.",
            "rises in some seeds, falls in others":
-           "Fair for a random walk, and so the style moved: either way. "
-           "But the steps got worse in each seed.",
+           "So the style did. The steps fell in each seed.",
            "rises a little in all three":
            "What would pay for it? A coin pays all answers alike.",
        })
 
 # %% [markdown]
-# Run this control whenever you can. Some base models *gain* on benchmarks under random rewards
-# (Shao et al.); the authors name the clip, which favours what the policy does often already, and a
-# habit of the base that happened to help. Here the clip never acts, and the share of direct answers
-# went from 0.61 to 0.52, 0.73 and 0.66, down once and up twice. Without this control a verifier
-# gets the credit for what luck did.
-# <!-- cited: 0.61, 0.52, 0.73, 0.66 -->
+# What would the log of a run have shown? Beside pass@1 on unseen problems:
+
+# %%
+pictures.two_logs()
+
+# %% [markdown]
+# Under the verifier the mixed groups go and the entropy falls. Under the coin both stay. The
+# gradient's norm tells nothing, nor does the loss.
+#
+# Run this control whenever you can. Some base models *gain* on benchmarks under random rewards. For
+# Qwen2.5-Math Shao et al. name the clip, which favours what the policy does often already, and a
+# habit that helped: to reason in code, in 65 % of the answers before and over 90 % after. In our
+# runs, with one update a batch, the clip never acts.
 #
 # ## Did it need RL?
 #
-# Everything right that GRPO rewarded was written by the model itself. So take the shortest way:
-# draw as many answers from the base as GRPO drew in forty steps, 5,120, keep the right ones, and
-# imitate them, with as many updates of 128 answers and the same learning rate
-# (*rejection-sampling fine-tuning*).
+# Everything that GRPO rewarded was written by the model itself. So take the shortest way: draw as
+# many answers from the base as GRPO drew, 5,120, keep the right ones, and imitate them, with as
+# many updates and the same learning rate (*rejection-sampling fine-tuning*).
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -327,33 +332,30 @@ predict("real.6", "GRPO ended at 0.93 (mean of three seeds). And the "
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-rounds = own_answers.reports(runs / "chain_own_answers.json")
-won = [[sum(one[k][key] for one in rounds) / 3 for k in range(3)]
-       for key in ("pass@1", "pass@8", "direct")]
-steps_now = sum(one[0]["forced/steps"] for one in rounds) / 3
+once = [one[0] for one in own_answers.reports(
+    runs / "chain_own_answers.json")]
+parts_of_four = own_answers.reports(runs / "chain_own_answers_four.json")
+won = sum(one["pass@1"] for one in once) / 3
+direct_now = sum(one["direct"] for one in once) / 3
+steps_now = sum(one["forced/steps"] for one in once) / 3
 bayes = base["direct"] * base["forced/direct"] / base["pass@1"]
-spread = [max(one[k]["pass@1"] for one in rounds)
-          - min(one[k]["pass@1"] for one in rounds) for k in range(3)]
-assert max(spread) < 0.05
+forced_direct = sum(one["forced/direct"] for one in once) / 3
+mixed = direct_now * forced_direct + (1 - direct_now) * steps_now
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("real.6", "about 0.65: a part of the way",
-       f"It ends at {won[0][0]:.2f}. It has become like the base's "
-       "right answers, in both parts. Style: of the base's right answers "
-       r"$d\,a_\text{direct}/p$ are direct, by Bayes "
-       f"{bayes:.2f}, and of its own now {won[2][0]:.2f}. Steps: a slip "
-       "mostly ends wrong and is dropped, so forced steps are right on "
-       f"{steps_now:.2f}, from {base['forced/steps']:.2f}. Draw and filter "
-       f"again: {won[0][1]:.2f}, and once more: {won[0][2]:.2f}, with "
-       "three times the answers and updates.\n\nGRPO does two things more: "
-       "it draws from the new model at every step, and it pushes wrong "
-       "answers down. Which of them made it faster? Leave the second out: "
-       "draw anew at every step, with the reward in place of the "
-       "advantage, so that an answer that earns 0 has no push, and all "
-       "else as in GRPO. After 5,120 answers that ends at "
-       f"{sum(pictures.right_only()) / 3:.2f} too.",
-       pictures.filtering(rounds),
+       f"It ends at {won:.2f} (mean of three seeds). Why not at 1.00? It "
+       "cannot know which direct digit was right. It copies the style of "
+       "the right answers, not their luck.\n\n"
+       r"* Style: of the base's right answers $d\,a_\text{direct}/p$ = "
+       f"{bayes:.2f} are direct (Bayes). Of the new model's answers "
+       f"{direct_now:.2f} are.\n"
+       "* Steps: a slip mostly ends wrong and is dropped. Forced steps are "
+       f"now right on {steps_now:.2f}, before on "
+       f"{base['forced/steps']:.2f}.\n\n"
+       f"Together {direct_now:.2f} · {forced_direct:.2f} + "
+       f"{1 - direct_now:.2f} · {steps_now:.2f} = {mixed:.2f}.",
        instead={
            "about 0.40: it knows these answers already":
            "It knows them, and writes others as well. Those are dropped.",
@@ -364,75 +366,98 @@ reveal("real.6", "about 0.65: a part of the way",
        })
 
 # %% [markdown]
-# **Filtering chooses among what was drawn, as RL does, but only once.** Drawing anew made the
-# difference here. Pushing wrong answers down was not needed: without a baseline the expected
-# gradient is the same, up to a factor (03), and more noise did not show.
+# GRPO does two things more. It draws anew at every step, and it pushes wrong answers down. Take the
+# two apart, each arm with 5,120 answers, forty updates and three seeds:
 #
-# ## What the gain is made of
-#
-# A prime marks the trained model; $d$ and $a$ are as above:
-#
-# $$p'-p=\underbrace{p(d',a)-p(d,a)}_\text{style}+\underbrace{p(d',a')-p(d',a)}_\text{steps}\qquad\textbf{a choice: change the style first}$$
-#
-# Look at how much each change is worth, in both orders:
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# both orders
-old = shares(many, "base")
-new = shares(many, "seed 0")         # hardly a direct answer: a as before
-new |= {"direct": old["direct"]}
-
-def p(d, a):
-    return d * a["direct"] + (1 - d) * a["steps"]
-
-start, end = p(old["d"], old), p(new["d"], new)
-pictures.two_ways_up({"style first": (start, p(new["d"], old), end),
-                      "steps first": (start, p(old["d"], new), end)})
-
-# %% [markdown]
-# Style alone is worth 0.25, cleaner steps alone 0.11, and 0.17 needs both. So by the order of
-# counting 47 or 79 % of seed 0's gain is choosing a style that was there: it was **elicited**.
-# <!-- cited: 0.25, 0.11, 0.17 --> The rest is cleaner steps: they were **sharpened**. A new skill there
-# is none: greedy, with its first symbol written for it, the base solved everything. But this is how
-# one looks for one: give both models many tries.
+# * **Filter in four parts.** Draw 1,280 answers, imitate the right ones in ten updates, draw the
+#   next 1,280 from the result. Wrong
+#   answers are still only dropped. (Expert iteration, ReST.)
+# * **Right answers only.** GRPO's loop with the reward in place of the advantage: REINFORCE without
+#   a baseline, so a wrong answer has no push.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("real.5", "pass@32, if only answers count in which every step is "
-        "right. The base solves 249 of 250. The trained models, a problem "
-        "more or less being level?",
-        ["ahead in all three seeds",
-         "ahead in two seeds, level in one",
-         "level in two seeds, behind in one",
-         "behind in all three seeds"])
+predict("real.7", "Where does filtering in four parts end?",
+        ["about 0.65: a filter cannot push wrong answers down",
+         "about 0.75: a little is gained",
+         "about 0.85: forty draws are better than four",
+         "about 0.95: as good as GRPO"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-strict = {name: part["clean"] for name, part in parts(many).items()}
-left = [250 - row.count(0) for row in strict.values()]
-reveal("real.5", "level in two seeds, behind in one",
-       f"They solve {left[1]}, {left[2]} and {left[3]}. By the last digit "
-       "alone it is 250 for the base, and 244, 249 and 249. But a blind "
-       f"guesser of ten digits has {1 - 0.9**32:.2f} at k = 32, so that "
-       "says little. Seed 0 lost six problems: on these the base wrote 36 "
-       "clean answers of 192, seed 0 none. (Trained on right answers only: "
-       "247, 247 and 250.)",
-       pictures.many_answers(solved(many), strict),
+ended = ", ".join(f"{one[-1]['pass@1']:.2f}" for one in parts_of_four)
+reveal("real.7", "about 0.95: as good as GRPO",
+       f"It ends at {ended}, a little ahead of GRPO's 0.92, 0.94, 0.93; "
+       "right answers only at 0.93, 0.93, 0.95. The first part, 1,280 "
+       "answers and ten updates, already reaches the 0.65 of filtering "
+       "once: more of the same draw adds nothing. Each later part is drawn "
+       "from a better model. So a few fresh draws made the difference, and "
+       "a push on wrong answers was not needed.",
+       pictures.filtering(once, parts_of_four),
        instead={
-           "ahead in all three seeds":
-           "With 32 tries the base has caught up.",
-           "ahead in two seeds, level in one":
-           "Ahead in none: the base solves nearly all.",
-           "behind in all three seeds":
-           "In one: six problems were lost there. Two are level.",
+           "about 0.65: a filter cannot push wrong answers down":
+           "To make right ones likelier takes probability from wrong ones "
+           "anyway.",
+           "about 0.75: a little is gained":
+           "Four rounds of Bayes: each starts where the last one ended.",
+           "about 0.85: forty draws are better than four":
+           "Here four were enough.",
        })
 
 # %% [markdown]
-# On real models both outcomes were found: the base ahead at large $k$ (Yue et al.), and with longer
-# runs and other data the trained model (ProRL, Liu et al. 2025,
-# [arXiv 2505.24864](https://arxiv.org/abs/2505.24864)). **To claim a new skill, show problems that
-# the base fails at every $k$ you can afford.** Count the steps, not only the last digit. Look at
-# the model of this page once more, with the style forced:
+# And greedy, the likeliest symbol at each step?
+
+# %% jupyter={"source_hidden": true}
+# means over three seeds
+trained = [reports(recorded)[f"seed {k}"] for k in range(3)]
+print("                       sampled  greedy")
+for name, arm in (("base", [base]), ("filtered once", once),
+                  ("filtered in four parts",
+                   [seed[-1] for seed in parts_of_four]),
+                  ("GRPO", trained)):
+    sampled, greedy = (sum(one[key] for one in arm) / len(arm)
+                       for key in ("pass@1", "greedy"))
+    print(f"{name:22} {sampled if arm != [base] else p0:7.2f} "
+          f"{greedy:7.2f}")
+
+# %% [markdown]
+# Greedy, one filter is enough: direct answers have fallen below one half, so the likeliest first
+# symbol begins the steps, and greedy steps do not slip. What fresh draws add here, GRPO's or a
+# filter's, is seen only when the model samples.
+#
+# **One draw, filtered, gives the style and the steps of the base's right answers. A fresh draw goes
+# on from there.** Our base is right on 0.39 of its answers. Where right answers are rare, a filter
+# keeps little and groups are silent, and the arms may end otherwise. <!-- cited: 0.39 -->
+#
+# ## What is the gain made of?
+#
+# Seed 0 went from 0.39 to 0.92. At direct answers it got no better, and it hardly writes them. So
+# only $d$ and $a_\text{steps}$ matter. A prime marks the trained model:
+# <!-- cited: 0.39, 0.92 -->
+#
+# $$p'-p=\underbrace{(d-d')(a_\text{steps}-a_\text{direct})}_\text{style alone}+\underbrace{(1-d)(a'_\text{steps}-a_\text{steps})}_\text{steps alone}+\underbrace{(d-d')(a'_\text{steps}-a_\text{steps})}_\text{needs both}$$
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the three parts
+old, new = shares(many, "base"), shares(many, "seed 0")
+fewer = old["d"] - new["d"]
+better = new["steps"] - old["steps"]
+pictures.three_parts(p0, {
+    "style alone": fewer * (old["steps"] - old["direct"]),
+    "steps alone": (1 - old["d"]) * better,
+    "needs both": fewer * better})
+
+# %% [markdown]
+# **Style** alone brings
+# 0.25 <!-- cited: 0.25, 0.11, 0.17, 0.61, 0.02, 0.7 -->: it was there and
+# not chosen, it was **elicited**. Cleaner **steps** alone bring 0.11: they were **sharpened**. And
+# 0.17 needs both: the 0.61 of the answers that changed style got the cleaner steps as well. So "how
+# much was only choosing?" has no single number. Seeds 1 and 2: within 0.02.
+#
+# Would a lower temperature have done it? For the steps, yes: $T=0.7$ made them as clean. For the
+# style, no: no temperature chose it.
+#
+# And what became the default? The style free and forced, before and after:
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 untouched, _ = page.load()
@@ -456,9 +481,11 @@ page.expect(
     < before["forced/steps/greedy"] + 0.01)
 
 # %% [markdown]
-# **Greedy, with one symbol written for it, the base was at least as good as the trained model is.**
-# It solved all 250, so there was no room above it: this task *cannot* show a new skill. What RL did
-# was to make the best way the default.
+# The default rose: greedy from 0.26 to 0.97. Forced direct answers are as bad as before: no new
+# skill. The best way, steps and greedy, *fell* from 250 of 250 to 242; in the other seeds to 248,
+# which may be chance. **No new skill that this test could show. It made its best way the default,
+# and slipped less when sampling.** Did it lose anything? That is the second sitting.
+# <!-- cited: 0.26, 0.97 -->
 #
 # ## Say it in 60 seconds
 
@@ -467,102 +494,85 @@ page.expect(
 # |---|---|
 # | sentence | sample, verify, centre, score, weigh, step; what a risen curve means is decided by what the base could do before |
 # | formula | $p=d\,a_\text{direct}+(1-d)\,a_\text{steps}$ · on-policy $L=-\operatorname{cov}(A,T)/L_{\max}$ |
-# | before training | pass@k, greedy, best prompt, the style forced |
-# | beside the curve | three seeds, the base, a coin |
-# | picture | pass@k before and after, with the steps counted |
-# | numbers | base 0.39 ± 0.01, one symbol written and greedy: 1.00 · its own right answers imitated: 0.65; drawn anew each step: 0.93 · 47 or 79 % elicited (seed 0) · solved in 32 with right steps: 249 before, 244 to 249 after |
-# | log | groups in three kinds, length, entropy, gap; never the loss |
+# | controls | the base under its best prompt, three seeds, a coin, pass@k with every step judged |
+# | numbers | base 0.39 ± 0.01, steps forced and greedy 1.00 · imitating its right answers 0.65, in four fresh parts 0.95, GRPO 0.93 · gain: style 0.25, steps 0.11, both 0.17 |
+# | log | groups in three kinds, length, entropy; not the loss |
 
 # %%
-score("real.1", "real.2", "real.4", "real.6", "real.5")
+score("real.1", "real.2", "real.4", "real.6", "real.7")
 
 # %% [markdown]
-# ## Second sitting: the answers, and your card
+# ## Second sitting: what did it cost?
 #
-# ### Read the answers
+# Give each model 32 tries at each problem. Solved means: one try is
+# right in *every step* (a direct answer has none and does not count), because by the last digit a
+# blind guesser would solve 0.97. The base leaves one problem
+# unsolved. <!-- cited: 0.97 -->
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("real.5", "How many of the 250 do the trained models leave "
+        "unsolved in 32 tries, seeds 0, 1 and 2?",
+        ["0, 0, 0",
+         "6, 1, 1",
+         "9, 11, 8",
+         "26, 19, 21"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+strict = {name: part["clean"] for name, part in parts(many).items()}
+assert [row.count(0) for row in strict.values()] == [1, 6, 1, 1]
+reveal("real.5", "6, 1, 1",
+       "Two seeds are level with the base: a problem more or less is "
+       "chance. Seed 0 lost six that the base had solved with 36 of 192 "
+       "tries, and that is more than chance. If each try were right with "
+       "0.9, whatever the others did, none would fail 32 times. But tries "
+       "at one problem are alike. The runs with right answers only leave "
+       "3, 3 and 0 unsolved.",
+       pictures.unsolved(strict),
+       instead={
+           "0, 0, 0":
+           "So it would be if each try were right with 0.9, independently "
+           "of the others.",
+           "9, 11, 8":
+           "Several problems in each seed: that happened in one of three.",
+           "26, 19, 21":
+           "That is one try. Most of its slips do not come again.",
+       })
+
+# %% [markdown]
+# On real models both outcomes were found: the base ahead at large $k$ (Yue et al.), and after
+# longer runs the trained model (ProRL, Liu et al. 2025,
+# [arXiv 2505.24864](https://arxiv.org/abs/2505.24864)). **To claim a new skill, show problems that
+# the base fails at every $k$ you can afford.**
 #
-# Ten groups of seed 0, token by token. The colour is the push of the update on the token's *own
-# logit*: $A/(N L_{\max})$ times $1-\pi$ (02), with $N$ = 128 answers in a step. A token the model
-# was sure of hardly feels it.
+# ## Read the answers
+#
+# Ten groups of seed 0, token by token. The colour is the gradient's push on the token's *own
+# logit*, before Adam: $A/(N L_{\max})$ times $1-\pi$ (02), with $N$ = 128 answers in a step. A
+# token the model was sure of hardly feels it.
 
 # %% jupyter={"source_hidden": true}
 # a task
 task("real.t1", rollouts.rollouts_explorer(),
-     ("Step 30, prompt 2. In one wrong answer every step is calculated "
-      "right. Which, and what went wrong in it?",
+     ("Here the slip takes nearly all the push. Say first whether it "
+      "must. Then find, at step 10, a wrong answer with steps in which a "
+      "token that did no harm is pushed as hard as the slip, within a "
+      "tenth.", rollouts.harmless_blamed),
+     ("At step 30: a wrong answer in which every step is calculated "
+      "right. Find it, and say where it went wrong.",
       rollouts.right_steps_wrong_end))
 
 # %% [markdown]
-# <details><summary>What the task shows</summary>
+# <details><summary>What the tasks show</summary>
 #
-# Answer 4. It read `5+3` where the problem says `5+5`, and solved that one without a slip. Most of
-# seed 0's wrong answers after training are such copies gone wrong
-# ([statements](statements/21_grpo_for_real.ipynb)). No curve tells that.
-# </details>
-#
-# Now step 10, prompt 2, answer 2: a harmless `wait` is pushed down as hard as the slip. The update
-# does not know where the slip is. At the logits it hits whatever was *unlikely*. Repair comes from
-# the mean over many answers.
-
-# %% [markdown]
-# ### Does it fit your card?
-#
-# Trained in bfloat16 with AdamW, a parameter takes 16 bytes (19). On top comes the **cache** while
-# it writes, and the **activations** while it trains. **Checkpointing** computes these again instead
-# of keeping them.
-
-# %% jupyter={"source_hidden": true}
-# a task
-task("real.t2", gpu_budget.gpu_budget_explorer(),
-     ("0.5B, answers of 8192 tokens, on a card of 24 GB: make it fit. Say "
-      "first which is too large, what is kept while it writes or while it "
-      "trains.", gpu_budget.long_answers_fit))
-
-# %% [markdown]
-# <details><summary>What the task shows</summary>
-#
-# Both are, and each has its own cure. For the cache: write 128 or fewer answers at once. For the
-# activations: checkpointing, or one answer trained at a time. One cure alone does not make it fit,
-# because the fullest moment is the larger of the two. For 1.7B no such setting helps with AdamW: 16
-# bytes times 1.7 billion is more than 24 GB. There one takes an optimizer with smaller moments, or
-# freezes the weights and trains a small factor beside them (LoRA), as all rows of the table do.
-# <!-- cited: 1.7 -->
-# </details>
-#
-# **What to type on your card.** The bytes are counted, the minutes are estimates:
-
-# %%
-print(by_card.table())
-
-# %% [markdown]
-# <details><summary>One level deeper: this page on a GPU, and the recipe in TRL</summary>
-#
-# On CUDA the page takes the largest of four presets, up to 25 million weights, that fits four
-# fifths of the free bytes and a quarter of an hour. It trains that base first. The banner says
-# which, and why. If bytes run out it falls back to the next plan. The second line replays what the
-# first wrote.
-#
-# ```
-# RLNB_MODE=cuda RLNB_RECORD=page_21_cuda.json python notebooks/text/21_grpo_for_real.py
-# RLNB_REPLAY=page_21_cuda.json RLNB_MODE=replay python notebooks/text/21_grpo_for_real.py
-# python -m rlnb.training base --preset large --out base_large
-# python -m rlnb.training grpo --model base_large --prompts 512 --num-generations 16 --micro-batch 256 --steps 100 --out run_large
-# ```
-#
-# The same objective for a model of 0.5B in TRL. The rate is one to start from.
-#
-# ```
-# GRPOConfig(
-#     per_device_train_batch_size=32, gradient_accumulation_steps=4,  # P G = 128 answers
-#     num_generations=8,            # G
-#     max_completion_length=512,    # L_max
-#     loss_type="dr_grpo",          # 1 / L_max, the same for all answers
-#     scale_rewards="none",         # no std
-#     beta=0.0,                     # no KL, no reference model
-#     num_iterations=1,             # one update per batch: rho is 1
-#     temperature=1.0,              # sample from the policy that is scored
-#     learning_rate=1e-6)
-# ```
+# 1. Prompt 2, answer 2: `wait`. It took back a step that was right, wrote it again, and cost
+#    nothing. The slip came much later. But the update does not know where the slip is. All tokens
+#    of the answer get the same advantage, and at the logits it hits whatever was *unlikely*. Only
+#    over many answers can that average out.
+# 2. Prompt 2, answer 4. It read `5+3` where the problem says `5+5`. Of 500 answers of seed 0 after
+#    training 43 were wrong: 26 leave the problem like this one, 19 have a slip, some have both
+#    ([statements](statements/21_grpo_for_real.ipynb)). No curve tells that.
 # </details>
 
 # %% [markdown]
@@ -634,31 +644,36 @@ check.silent_bug_grpo_for_real(my_test)
 #
 # Sample, verify, centre, score, weigh, step. P prompts, G answers each from the current policy, at
 # temperature 1 over the full vocabulary. One reward per answer, cut-off ones get 0. Minus the
-# group's mean. Log-probabilities again with gradient, in one pass. Ratio, clip, mask, average,
-# backward, clip the norm, step. With one update per batch the ratio is 1.
+# group's mean; classic GRPO also divides by the std. Log-probabilities again with gradient, in one
+# pass. Ratio, clip, mask, then divide by a constant length (Dr. GRPO) or by each answer's own
+# (GRPO). Backward, clip the norm, step. With one update per batch the ratio is 1.
 # </details>
 # <details><summary><b>And with several updates on a batch?</b></summary>
 #
 # Store the log-probabilities of the first pass. From the second update on the ratio is not 1, so
 # it must be the new one over the stored one, and the clip starts to act. Detaching the current
 # value instead runs without an error and silently removes the clip. Log the share of clipped
-# tokens.
+# tokens. DeepSeek-R1, for example, draws 8,192 answers, 16 to each of 512 questions, splits them
+# into 16 mini-batches and uses each for one update (later version of
+# [arXiv 2501.12948](https://arxiv.org/abs/2501.12948)).
 # </details>
 # <details><summary><b>Why RL, and not fine-tuning on the model's own right answers?</b></summary>
 #
-# One round of that chooses once among what was drawn: the model becomes what it is when it is
-# right. In our run 0.65, where GRPO with as many answers and updates reached 0.93. Drawing anew at
-# every step made the difference: with the right answers only it reached 0.93, so pushing wrong
-# ones down was not needed here. Filtering is simpler, needs no ratio and no clip, and is a fair
-# first arm of any comparison.
+# One round is bounded by what was drawn: the model answers as it did where it was right. In our run
+# 0.65, where GRPO with as many answers and updates reached 0.93. But filtering in four fresh parts,
+# same budget, reached 0.95, and REINFORCE on right answers only 0.94. So fresh draws mattered, a
+# push on wrong answers did not. Decoded greedily one filter had 0.99, GRPO 0.98. That base was
+# right on 0.39: with rare successes I would measure again. Filtering needs no ratio and no clip,
+# and is a fair first arm of any comparison.
 # </details>
 # <details><summary><b>Reward went from 0.4 to 0.9. What did the model learn?</b></summary>
 #
 # I cannot say yet. I want the base under its best prompt and decoder (few-shot, cooled, best of
 # several prompts), pass@k of both at large k, and a random-reward control. What a forced style
 # already solves was elicited; what became likelier within a style was sharpened; both can hold at
-# once, as here. A new skill needs problems the base fails at every affordable k. Here the forced
-# style alone gave 0.66 sampled and 1.00 greedy.
+# once: here style alone gave 0.25, cleaner steps alone 0.11, and 0.17 needed both. A new skill
+# needs problems the base fails at every affordable k. Here the forced style gave 0.66 sampled and
+# 1.00 greedy before any training.
 # </details>
 # <details><summary><b>pass@32 of the base is 1. Does that show it can do the task?</b></summary>
 #
@@ -691,5 +706,8 @@ check.silent_bug_grpo_for_real(my_test)
 # are made of, and three experiments of your own: [statements
 # 21](statements/21_grpo_for_real.ipynb). The exercises, solved:
 # [solutions 21](solutions/21_grpo_for_real.ipynb).
+#
+# To train on a card of your own: [does it fit, and what to
+# type](statements/21_grpo_for_real.ipynb#Does-it-fit-your-card%3F).
 #
 # **Next:** this is the last page. The map of all pages is [00](00_start_here.ipynb).

@@ -62,7 +62,7 @@ class LivePlot:
             text += f", reward {self.reward[max(self.reward)]:.3f}"
         if self.pass_at_1:
             newest = max(self.pass_at_1)
-            text += f", held-out pass@1 {self.pass_at_1[newest]:.3f} after step {newest}"
+            text += f", held-out pass@1 {self.pass_at_1[newest]:.2f} after step {newest}"
         return text
 
     def alt(self) -> str:

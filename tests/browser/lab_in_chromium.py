@@ -112,6 +112,7 @@ MOVED = {
     "capped_reward_explorer": ("β", None),
     "clip_explorer": ("ε high", "0.1"),
     "composer_explorer": ("start from", None),
+    "cooled_base_explorer": ("temperature", None),
     "difficulty_explorer": ("pass rate p", "0.1"),
     "engine_rules_explorer": ("prefixes flipped", "0.0"),
     "entropy_step_explorer": ("step η", "2"),

@@ -34,6 +34,7 @@ MAKERS = {
     "ways_to_be_right": explorers.ways_to_be_right_explorer,
     "clip": explorers.clip_explorer,
     "composer": explorers.composer_explorer,
+    "cooled_base": explorers.cooled_base_explorer,
     "difficulty": explorers.difficulty_explorer,
     "gpu_budget": explorers.gpu_budget_explorer,
     "group_advantage": explorers.group_advantage_explorer,
@@ -95,6 +96,11 @@ SETTINGS = {
         {"surrogate": cispo(5.0), "gates": (), "kl": kl_in_reward(0.05)},
         {"surrogate": vespo()},  # cannot run: it takes another ratio
         {"start": "maxrl", "credit": whiten()},
+    ],
+    "cooled_base": [
+        {"temperature": 0.0, "opening": "steps"},
+        {"temperature": 0.5},
+        {"temperature": 1.2, "opening": "direct"},
     ],
     "gpu_budget": [
         {

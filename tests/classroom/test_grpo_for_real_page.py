@@ -10,6 +10,7 @@ from rlnb.classroom.explorers import gpu_budget, rollouts
 from rlnb.classroom.pictures import grpo_for_real as pictures
 from rlnb.classroom.pictures.recorded_runs import evaluations
 from rlnb.training import data_folder
+from rlnb.training.studies import own_answers
 from rlnb.training.studies.controls import reports
 from rlnb.training.studies.many_answers import parts, pass_at, rate, shares, solved
 
@@ -56,6 +57,9 @@ def test_long_answers_need_both_cures_and_the_larger_model_another_optimizer():
     assert not fits(gpu_budget.compute(**settings, checkpointing=True))
     assert fits(gpu_budget.compute(**settings, in_flight=128, checkpointing=True))
     assert fits(gpu_budget.compute(**settings, in_flight=128, micro_batch=1))
+    both = settings | {"in_flight": 128, "checkpointing": True}
+    assert not fits(gpu_budget.compute(**both, optimizer="sgd"))  # the task locks these two
+    assert not fits(gpu_budget.compute(**both, models="verifier, reference"))
     lean = {"in_flight": 8, "micro_batch": 1, "checkpointing": True}
     larger = gpu_budget.larger_model_fits
     assert not larger(gpu_budget.compute("1.7B", **lean))
@@ -74,23 +78,32 @@ def test_controls_and_picture_fit_a_laptop(make):
 
 
 def test_the_pictures_say_what_the_page_says():
-    base = reports(RUNS / "chain_controls.json")["base"]
-    counts, many = solved(MANY), parts(MANY)
-    alt = pictures.styles(base, rate(counts["base"]), 0.22).alt
-    assert "free, sampled 0.39" in alt and "steps forced, greedy 1.00" in alt
+    many = parts(MANY)
+    alt = pictures.two_logs().alt
+    assert "mixed groups: verifier 0.91 to 0.35, coin 1.00 to 1.00" in alt, alt
+    assert "entropy, nats a token: verifier 0.18 to 0.03, coin 0.21 to 0.21" in alt
     alt = pictures.style_and_steps().alt
-    for said in ("answers 0.61, 0.17, 0.00", "steps 0.62, 0.79, 0.93", "pass@1 0.38, 0.70, 0.93"):
+    for said in ("answers 0.61, 0.17, 0.00", "steps 0.64, 0.79, 0.93", "pass@1 0.39, 0.70, 0.93"):
         assert said in alt, alt
-    assert [f"{x:.2f}" for x in pictures.right_only()] == ["0.93", "0.93", "0.94"]
-    assert "Verifier: from 0.39" in pictures.coin().alt
-    assert "to 0.357, 0.304, 0.253 in 20" in pictures.coin().alt
+    assert "to 0.35, 0.30, 0.23 in 20" in pictures.coin().alt
     assert "Loss from -0.038 to 0.000" in pictures.loss_and_reward().alt
-    clean = {name: rows["clean"] for name, rows in many.items()}
-    alt = pictures.many_answers(counts, clean).alt
-    assert "seed 0 0.917" in alt and "never solved 0 (with every step right 1)" in alt
+    alt = pictures.unsolved({name: rows["clean"] for name, rows in many.items()}).alt
+    assert "base 193, 150, 92, 36, 7, 1; seed 0 26, 11, 8, 7, 6, 6; seed 1 19," in alt
     assert pictures.six_answers().alt.count("earns 1") == 2
     logs = pictures.five_logs().alt
     assert "A: paid 0.84 to 0.91, right 0.39 to 0.01; B: right 0.48 to 0.13" in logs
+
+
+def test_a_model_has_one_end_value_in_all_pictures():
+    once = [seed[0] for seed in own_answers.reports(RUNS / "chain_own_answers.json")]
+    filtered = once, own_answers.reports(RUNS / "chain_own_answers_four.json")
+    at_the_end = {"dr_grpo": "0.92, 0.94, 0.93", "right only": "0.93, 0.93, 0.95"}
+    for arm, said in at_the_end.items():
+        found = pictures.ends(arm)
+        assert ", ".join(f"{last['pass@1']:.2f}" for _, last in found) == said
+        assert said in pictures.filtering(*filtered).alt
+        assert {f"{first['pass@1']:.2f}" for first, _ in found} == {"0.39"}
+    assert f"Verifier: from 0.39 to {at_the_end['dr_grpo']}" in pictures.coin().alt
 
 
 def test_the_base_has_one_number_and_the_parts_of_the_gain_add_up_to_it():
@@ -98,17 +111,24 @@ def test_the_base_has_one_number_and_the_parts_of_the_gain_add_up_to_it():
     mean, error = rate(counts["base"])
     assert f"{mean:.2f} ± {error:.2f}" == "0.39 ± 0.01"
     assert mean == pytest.approx(pass_at(1, counts["base"]))
-    base, trained = shares(MANY, "base"), shares(MANY, "seed 0")
+    base, parts_of = shares(MANY, "base"), []
+    for seed in range(3):
+        trained = shares(MANY, f"seed {seed}")
+        fewer, better = base["d"] - trained["d"], trained["steps"] - base["steps"]
+        found = (fewer * (base["steps"] - base["direct"]), (1 - base["d"]) * better, fewer * better)
+        assert mean + sum(found) == pytest.approx(rate(counts[f"seed {seed}"])[0], abs=1e-3)
+        parts_of.append(found)
+    assert [round(x, 2) for x in parts_of[0]] == [0.25, 0.11, 0.17]
+    for other in parts_of[1:]:
+        assert max(abs(x - y) for x, y in zip(other, parts_of[0], strict=True)) < 0.02
+    said = dict(zip(("style alone", "steps alone", "needs both"), parts_of[0], strict=True))
+    assert "needs both +0.17, after training 0.92" in pictures.three_parts(mean, said).alt
 
-    def p(d, a):
-        return d * base["direct"] + (1 - d) * a["steps"]
 
-    start, end = p(base["d"], base), p(trained["d"], trained)
-    assert start == pytest.approx(mean)
-    assert end == pytest.approx(rate(counts["seed 0"])[0], abs=1e-3)
-    style_first = (p(trained["d"], base) - start) / (end - start)
-    style_last = (end - p(base["d"], trained)) / (end - start)
-    assert (round(100 * style_first), round(100 * style_last)) == (47, 79)
+def test_the_best_way_of_answering_fell_from_250_in_every_seed():
+    found = reports(RUNS / "chain_controls.json")
+    best = {name: round(250 * row["forced/steps/greedy"]) for name, row in found.items()}
+    assert best == {"base": 250, "seed 0": 242, "seed 1": 248, "seed 2": 248}
 
 
 def test_the_tries_of_the_base_are_not_luck():

@@ -232,7 +232,7 @@ def test_the_live_plot_updates_one_picture(monkeypatch):
         plot(record)
     assert len(shown) == 3  # two evaluations and step 2; step 1 is left out
     assert shown[-1].data["text/plain"] == (
-        "LIVE on CPU: step 2 of 2, reward 0.750, held-out pass@1 0.800 after step 2."
+        "LIVE on CPU: step 2 of 2, reward 0.750, held-out pass@1 0.80 after step 2."
     )
     assert shown[0].data["image/png"] != shown[-1].data["image/png"]
 

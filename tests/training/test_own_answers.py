@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
+import pytest
 
 from rlnb.training import Recipe, data_folder
 from rlnb.training.models.loading import load
@@ -39,3 +42,24 @@ def test_filtering_makes_the_base_what_it_is_when_right_and_loses_no_problem():
     assert all(0.6 < r["pass@1"] < 0.75 and r["greedy"] > 0.97 for r in first)
     assert all(rounds[2]["pass@1"] > 0.9 for rounds in found)
     assert all(r["pass@8"] > 0.99 for rounds in found for r in rounds)
+
+
+def test_four_fresh_parts_of_the_same_budget_end_where_grpo_ends():
+    runs = data_folder() / "runs"
+    once = own_answers.reports(runs / "chain_own_answers.json")
+    four = own_answers.reports(runs / "chain_own_answers_four.json")
+    header = json.loads((runs / "chain_own_answers_four.json").read_text())["header"]["recipe"]
+    assert header["steps"] * 4 == 40 and header["prompts"] * header["num_generations"] == 128
+    assert all(len(rounds) == 4 for rounds in four)
+    ends = [round(rounds[-1]["pass@1"], 2) for rounds in four]
+    assert ends == [0.95, 0.96, 0.94]
+    assert min(ends) > 0.93 > max(rounds[0]["pass@1"] for rounds in once)
+    for rounds in four:  # each part keeps more, and ends better, than the one before
+        assert [r["kept"] for r in rounds] == sorted(r["kept"] for r in rounds)
+        assert [r["pass@1"] for r in rounds] == sorted(r["pass@1"] for r in rounds)
+
+
+def test_parts_must_divide_the_updates(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        own_answers.main([str(tmp_path / "x.json"), "--parts", "3"])
+    assert "--parts must divide 40" in capsys.readouterr().err

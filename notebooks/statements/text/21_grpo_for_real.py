@@ -596,6 +596,73 @@ page.expect(pairs["i % P"][0] < 0.02, 0.55 < pairs["i % P"][1] < 0.8,
             pairs["i // G"][1] > 0.85)
 
 # %% [markdown]
+# ## Does it fit your card?
+#
+# Trained in bfloat16 with AdamW, a parameter takes 16 bytes (19). On top comes the **cache** while
+# it writes, and the **activations** while it trains. **Checkpointing** computes these again instead
+# of keeping them.
+
+# %%
+from rlnb.classroom.lesson import task
+
+task("real.t2", gpu_budget.gpu_budget_explorer(),
+     ("0.5B, AdamW, the policy alone, on a card of 24 GB: make answers of "
+      "8192 tokens fit. Leave optimizer and models as they are. Say first "
+      "which is too large: the cache or the activations.",
+      gpu_budget.long_answers_fit))
+
+# %% [markdown]
+# <details><summary>What the task shows</summary>
+#
+# Both are, and each has its own cure. For the cache: write 128 or fewer answers at once. For the
+# activations: checkpointing, or one answer trained at a time. One cure alone does not make it fit,
+# because the fullest moment is the larger of the two. For 1.7B no such setting helps with AdamW: 16
+# bytes times 1.7 billion is more than 24 GB. There one takes an optimizer with smaller moments, or
+# freezes the weights and trains a small factor beside them (LoRA). <!-- cited: 1.7 -->
+# </details>
+#
+# **What to type on your card.** The bytes are counted, the minutes are estimates:
+
+# %%
+from rlnb.training.studies import by_card
+
+print(by_card.table())
+
+# %% [markdown]
+# <details><summary>One level deeper: the lesson on a GPU, and the recipe in TRL</summary>
+#
+# On CUDA the lesson takes the largest of four presets, up to 25 million weights, that fits four
+# fifths of the free bytes and a quarter of an hour. It trains that base first. The banner says
+# which, and why. If bytes run out it falls back to the next plan. The second line replays what the
+# first wrote.
+#
+# ```
+# RLNB_MODE=cuda RLNB_RECORD=page_21_cuda.json python notebooks/text/21_grpo_for_real.py
+# RLNB_REPLAY=page_21_cuda.json RLNB_MODE=replay python notebooks/text/21_grpo_for_real.py
+# python -m rlnb.training base --preset large --out base_large
+# python -m rlnb.training grpo --model base_large --prompts 512 --num-generations 16 --micro-batch 256 --steps 100 --out run_large
+# ```
+#
+# The same objective for a model of 0.5B in TRL. The rate is one to start from. To log:
+# `frac_reward_zero_std` (all right and all wrong in one), `completions/mean_length`,
+# `completions/clipped_ratio`, `entropy`; with vLLM also `sampling/sampling_logp_difference`, the
+# gap between sampler and trainer, which should not grow from step 1 on.
+#
+# ```
+# GRPOConfig(
+#     per_device_train_batch_size=32, gradient_accumulation_steps=4,  # P G = 128 answers
+#     num_generations=8,            # G
+#     max_completion_length=512,    # L_max
+#     loss_type="dr_grpo",          # 1 / L_max, the same for all answers
+#     scale_rewards="none",         # no std
+#     beta=0.0,                     # no KL, no reference model
+#     num_iterations=1,             # one update per batch: rho is 1
+#     temperature=1.0,              # sample from the policy that is scored
+#     learning_rate=1e-6)
+# ```
+# </details>
+
+# %% [markdown]
 # ## The calculator's counts
 #
 # Prompts count 100 tokens. Decoding moves at least the weights once per token and wave, and each

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.capped_reward import capped_reward_explorer
     from rlnb.classroom.explorers.clip import clip_explorer
     from rlnb.classroom.explorers.composer import composer_explorer
+    from rlnb.classroom.explorers.cooled_base import cooled_base_explorer
     from rlnb.classroom.explorers.difficulty import difficulty_explorer
     from rlnb.classroom.explorers.engine_rules import engine_rules_explorer
     from rlnb.classroom.explorers.entropy_step import entropy_step_explorer
@@ -71,6 +72,7 @@ _HOME = {
     "capped_reward_explorer": "capped_reward",
     "clip_explorer": "clip",
     "composer_explorer": "composer",
+    "cooled_base_explorer": "cooled_base",
     "difficulty_explorer": "difficulty",
     "engine_rules_explorer": "engine_rules",
     "entropy_step_explorer": "entropy_step",
@@ -125,6 +127,7 @@ __all__ = [
     "capped_reward_explorer",
     "clip_explorer",
     "composer_explorer",
+    "cooled_base_explorer",
     "difficulty_explorer",
     "engine_rules_explorer",
     "entropy_step_explorer",

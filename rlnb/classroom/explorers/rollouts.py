@@ -207,7 +207,7 @@ def readout(data) -> str:
         f"Answer {data['answer']}, {verdict}: advantage {signed(data['advantage'], 3)}, "
         f"{len(data['tokens'])} tokens. Shown: {SHOW[data['show']]}"
     )
-    return text + (", times (1 − its probability)." if data["show"] == "logit" else ".")
+    return text + (", times 1 − π." if data["show"] == "logit" else ".")
 
 
 def update(artists, data):

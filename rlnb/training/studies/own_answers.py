@@ -1,11 +1,13 @@
 """Imitation of one's own right answers, beside GRPO: as many answers, as many updates.
 
     python -m rlnb.training.studies.own_answers data/runs/chain_own_answers.json
+    python -m rlnb.training.studies.own_answers data/runs/chain_own_answers_four.json --parts 4
 
 A round draws what `chain_dr_grpo` draws in forty steps, 16 problems times 8 answers each step,
 keeps the right answers, and makes forty updates on them, 128 answers each, as in supervised
 fine-tuning. The next round draws from the result. Each round is evaluated like the runs of
-`controls`, for each seed.
+`controls`, for each seed. With `--parts 4` the answers and updates of one round are split into four
+rounds, each drawn from the model that the one before left; the optimizer starts anew in each.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import json
 import random
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,9 +132,15 @@ def measure(
 def main(arguments: list[str] | None = None) -> int:
     """The command line of this module; exit status 0."""
     parser = to_complete("own_answers", __doc__)
+    parser.add_argument("--parts", type=int, help="split one round's answers and updates")
     args = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    measure(args.path, Recipe(eval_every=0, checkpoint_every=0))
+    recipe, rounds = Recipe(eval_every=0, checkpoint_every=0), ROUNDS
+    if args.parts:
+        if args.parts < 1 or recipe.steps % args.parts:
+            parser.error(f"--parts must divide {recipe.steps}, the updates of a round")
+        recipe, rounds = replace(recipe, steps=recipe.steps // args.parts), args.parts
+    measure(args.path, recipe, rounds=rounds)
     return 0
 
 
