@@ -20,6 +20,7 @@ from rlnb.toys.proxy import (
     answer_pool,
     best_of_n_kl,
     best_of_n_weights,
+    group_pay,
     kl_to_uniform,
     pool_kl,
     tilted_weights,
@@ -34,7 +35,7 @@ CAPPED = [(b, c) for b in capped_reward.BETAS for c in capped_reward.CAPS]
 
 def test_the_goals_are_not_met_at_the_start():
     assert not rare_glitch.accurate_and_ruinous(rare_glitch.compute())
-    for goal in (capped_reward.best_leash, capped_reward.capped_well):
+    for goal in (capped_reward.top_at_three, capped_reward.safe_and_good):
         assert not goal(capped_reward.compute())
 
 
@@ -54,8 +55,11 @@ def test_glitches_are_harmless_only_where_they_are_as_narrow_as_gold():
 
 def test_the_leash_alone_is_a_dead_end_and_a_tight_cap_is_the_way():
     found = {(b, c): capped_reward.compute(b, c) for b, c in CAPPED}
-    assert {b for (b, c), d in found.items() if capped_reward.best_leash(d)} == {3.0, 4.0}
-    assert {c for (_, c), d in found.items() if capped_reward.capped_well(d)} == {2.0}
+    assert [k for k, d in found.items() if capped_reward.top_at_three(d)] == [(0.5, 3.0)]
+    assert [k for k, d in found.items() if capped_reward.safe_and_good(d)] == [(0.1, 2.0)]
+    rising = {c for c in capped_reward.CAPS if found[0.1, c]["at_gold"] == found[0.1, c]["best"]}
+    assert rising == {1.0, 2.0}  # from 3 on gold turns
+    assert found[0.1, 1.0]["at_gold"] < 1.4 and found[0.1, 3.0]["at_gold"] < 0.8
     assert found[3.0, math.inf]["best"] == pytest.approx(0.25, abs=0.01)
     assert found[3.0, 5.0]["best"] < 0.7
 
@@ -112,8 +116,9 @@ def test_the_pictures_draw():
         pictures.paid_and_true(truth=False),
         pictures.paid_and_true(),
         pictures.three_pays(),
+        pictures.penalised_pays(),
         pictures.score_and_gold(draws, {"A": curve, "B": curve}),
-        pictures.one_ruler({"A": {"best of N": curve, "RL": curve}}),
+        pictures.one_ruler({"A": {"best of N": curve, "RL, paid the score": curve}}),
         pictures.at_equal_nats(dict.fromkeys(pictures.PAYS, curve), "All that RL is paid."),
         pictures.gao_fits(curve[0][1:], curve[1][1:], {"a fit": (1.0, 0.2, 0.5)}),
     ):
@@ -233,13 +238,43 @@ def test_the_highest_scores_are_glitches_and_no_beta_brings_more():
     assert f"{best:.2f}" == "0.26"
 
 
-def test_a_penalty_holds_the_sorter_whatever_it_is_paid():
+def test_a_penalty_holds_the_sorter_whatever_it_is_paid_and_slows_what_it_learns():
     path = data_folder() / "runs" / "sort_leash.json"
     runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
     ends = {}
     for run in runs:
-        ends.setdefault((run["beta"], run["pay"]), []).append(run["solved"][-1])
-    assert len({run["solved"][0] for run in runs}) == 1 and len(ends) == 6
+        key = (run["learning_rate"], run["beta"], run["pay"])
+        ends.setdefault(key, []).append(run["solved"][-1])
+    assert len({run["solved"][0] for run in runs}) == 1 and len(ends) == 12
+    assert all(len(rows) == 3 for rows in ends.values())
     for pay in ("in order", "coin"):
-        assert max(ends[0.0, pay]) < 0.01 < 0.2 < min(ends[0.1, pay])
-        assert max(ends[0.1, pay]) < min(ends[1.0, pay]) and min(ends[1.0, pay]) > 0.39
+        assert max(ends[3e-4, 0.0, pay]) < 0.01 < 0.2 < min(ends[3e-4, 0.1, pay])
+        assert max(ends[3e-4, 0.1, pay]) < min(ends[3e-4, 1.0, pay])
+        assert min(ends[3e-4, 1.0, pay]) > 0.39
+    low, middle, high = (ends[3e-5, beta, "right list"] for beta in (1.0, 0.1, 0.0))
+    assert 0.5 < min(low) and max(low) < min(middle) and max(low) < min(high)
+    assert pictures.penalty_ends()["coin", 1.0] == "40"
+
+
+def test_grpo_s_pay_is_a_bounded_z_score_that_does_not_tell_passes_apart():
+    gold, _, glitchy = answer_pool(prompts=16)
+    even = torch.full(gold.shape, 1 / gold.shape[1])
+    pay = group_pay(glitchy, even, torch.Generator().manual_seed(0), groups=16)
+    assert 2.5 < pay.max() < 7**0.5
+    passed = (glitchy > 2).double()
+    pay = group_pay(passed, glitchy.softmax(1), torch.Generator().manual_seed(0), groups=4)
+    for row, ok in zip(pay, passed.bool(), strict=True):
+        assert row[ok].std() < 1e-9 and row[~ok].std() < 1e-9 and row[ok].min() > row[~ok].max()
+
+
+def test_with_renewed_opponents_the_z_score_of_the_score_turns_sooner():
+    gold, _, glitchy = answer_pool()
+    dice, policy = torch.Generator().manual_seed(0), torch.zeros_like(gold)
+    path = []
+    for _ in range(27):
+        weights = policy.softmax(1)
+        path.append((kl_to_uniform(weights).mean().item(), (weights * gold).sum(1).mean().item()))
+        policy = policy + 0.1 * group_pay(glitchy, weights, dice, groups=6)
+    nats, worth = max(path, key=lambda point: point[1])
+    assert f"{worth:.1f}" == "0.8" and 0.7 < nats < 1.1
+    assert path[-1][1] < worth - 0.1

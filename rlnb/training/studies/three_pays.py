@@ -7,8 +7,8 @@ The sorting model of `sort_is_sorted` (shipped_runs) is trained with three pays:
 any list in order, and a coin that pays 4 of 5 answers whatever they say. Each with the recorded
 run's learning rate, and with a tenth of it for ten times as many steps. Kept: the share of
 held-out problems solved, at every evaluation, of each seed. All start from one base, trained
-first. One thread, on the CPU, ten minutes. With `--penalty`: the last two pays at the recorded
-rate, without and with a KL penalty, k3 in the loss; three minutes.
+first. One thread, on the CPU, ten minutes. With `--penalty`, fifteen minutes: without and with a KL
+penalty (k3 in the loss), all three pays at the recorded rate, and the right list at a tenth of it.
 """
 
 from __future__ import annotations
@@ -77,16 +77,17 @@ def three_pays(bases: Path) -> dict:
 
 
 def penalised(bases: Path) -> dict:
-    """As `three_pays`, with "beta" in each run, at the recorded rate."""
-    rate, steps = LENGTHS[0]
+    """As `three_pays`, with "beta" in each run; at a tenth of the rate only the right list."""
+    fast, slow = LENGTHS
+    studied = [(pay, *fast) for pay in ("in order", "coin", "right list")]
     runs = [
-        {"pay": pay, "beta": beta, "seed": seed,
+        {"pay": pay, "learning_rate": rate, "steps": steps, "beta": beta, "seed": seed,
          "solved": solved(bases, pay, rate, steps, seed, beta=beta)}
+        for pay, rate, steps in (*studied, ("right list", *slow))
         for beta in BETAS
-        for pay in ("in order", "coin")
         for seed in SEEDS
     ]  # fmt: skip
-    made = f"Dr. GRPO and k3, {steps} steps at {rate:g}, from one base, trained as for three_pays"
+    made = "Dr. GRPO and k3, 64 answers a step, from one base, trained as for three_pays"
     return {"made": made, "runs": runs}
 
 
