@@ -10,9 +10,9 @@
 # # 16 · Rewards: what happens when the reward is not what you meant?
 #
 # **After this page** you can tell two ways in which training loses what you wanted, measure a push
-# in nats, and say where a KL penalty helps.
+# in nats, and say what a KL penalty does about either.
 #
-# 38 minutes, then 13 in a second sitting · exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et
+# 38 minutes, then 8 in a second sitting · exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et
 # al. 2023, [arXiv 2210.10760](https://arxiv.org/abs/2210.10760)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -27,7 +27,7 @@ import torch
 from rlnb import check
 from rlnb.classroom.explorers import capped_reward, rare_glitch
 from rlnb.classroom.lesson import predict, reveal, score, task
-from rlnb.classroom.pictures import rewards as pictures
+from rlnb.classroom.pictures import drift, rewards as pictures
 from rlnb.toys.proxy import (answer_pool, best_of_n_kl, fit_gao,
                              group_pay, kl_to_uniform)
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
@@ -35,27 +35,27 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## Five numbers to sort
 #
-# Three words. **Gold** is what you want. A grader gives an answer a **score**, a proxy for gold.
-# Training **pays** an answer: its score, or something made of it.
+# **Gold** is what you want. A grader gives an answer a **score**, a proxy for gold. Training
+# **pays** the score, or something made of it.
 #
 # A small transformer is to sort: `27,68,66,11,15?` Gold is the right list. The grader scores 1 for
-# five numbers in order and 0 for anything else, and pays the score. So a right answer is always
-# paid. Training is Dr. GRPO, 40 steps of 64 answers.
+# five numbers in order, else 0, and the score is paid: always to a right answer, and never more to
+# a wrong one. Training is Dr. GRPO with AdamW, learning rate 3e-4, 40 steps of 64 answers. It is
+# tested on 100 held-out problems, four answers each.
 
 # %%
 pictures.paid_and_true()
 
 # %% [markdown]
-# On the left the pay rises. Of 100 held-out problems 47 were solved before, and none after. One
-# list is right, 91,962,520 are in order, and the grader cannot tell them apart.
+# On the left the pay rises. Of 100 answers 47 were right before, and none after. One list is right,
+# 91,962,520 are in order, and the grader cannot tell them apart.
 #
-# Did the pay teach the model to ignore the given numbers? A test: a *coin* pays four of five
-# answers, whatever they say.
+# Is it this pay that does it? A control: a *coin* pays four of five answers, whatever they say.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("rewards.1", "Same base, same 40 steps, but paid by the coin. How "
-        "many of 100 problems are solved after it?",
+predict("rewards.1", "The same model, the same 40 steps, but paid by the "
+        "coin. How many answers of 100 are right after it?",
         ["about 60: it was unlearning that hurt",
          "about 47: a coin teaches nothing",
          "about 25: it forgets at half the speed",
@@ -64,31 +64,34 @@ predict("rewards.1", "Same base, same 40 steps, but paid by the coin. How "
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("rewards.1", "none: it forgets all the same",
-       "In all three seeds. On average a coin's gradient is 0, but no "
-       "single step is: some answers of a group are paid, some are not, "
-       "and the weights move. From a learned skill a random move mostly "
-       "leads down, and this pay does not lead back. With a tenth of the "
-       "learning rate (right) the right list teaches; under the other two "
-       "pays the model still forgets.",
-       pictures.three_pays(),
+       "In all three seeds (left). On average a coin's gradient is 0, but "
+       "no single step is: some answers of a group are paid, some are not. "
+       "AdamW divides a gradient by its usual size, so one that is only "
+       "noise moves the weights too, and nothing leads them back to the "
+       "skill. On the right the steps are ten times as small and ten "
+       "times as many. Steps in one direction get as far as before, "
+       "steps at random less far: now the right list teaches, and the "
+       "model forgets more slowly under the other two pays.",
+       drift.three_pays(),
        instead={
            "about 60: it was unlearning that hurt":
            "The coin does not care for right answers either.",
            "about 47: a coin teaches nothing":
            "It teaches nothing, and yet it moves the weights.",
            "about 25: it forgets at half the speed":
-           "It forgets even faster: nothing pulls back.",
+           "After ten steps 3 to 5 of 100 are left. (The coin's pay also "
+           "varies more within a group. How much of its speed is due to "
+           "that was not tested.)",
        })
 
 # %% [markdown]
-# So gold can be lost without being traded for pay: noisy steps move the weights, and gold
-# **drifts** away. Now add a KL penalty (k3 in the loss, 05), β = 1.
+# So noise alone *can* take all gold. Was it noise as well when "in order" was paid? Add a KL
+# penalty (k3 in the loss, 05), β = 1, to both runs.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("rewards.9", "The model begins at 47 of 100 solved, and is trained "
-        "with the penalty, on the coin or on any list in order. How many "
-        "are solved after the 40 steps?",
+predict("rewards.9", "Both runs begin at 47 of 100 right, now with the "
+        "penalty. How many are right after the 40 steps?",
         ["about 40 on the coin, 0 in order: only noise is held",
          "0 on the coin, about 40 in order: noise is not held",
          "about 40 on either: the penalty holds both runs",
@@ -96,17 +99,22 @@ predict("rewards.9", "The model begins at 47 of 100 solved, and is trained "
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-kept = pictures.penalty_ends()
+kept, slow = drift.penalty_ends(), drift.penalty_ends(3e-5)
+fast = kept["right list", 0.0]
 reveal("rewards.9", "about 40 on either: the penalty holds both runs",
        f"Paid by the coin {kept['coin', 1.0]}, in order "
-       f"{kept['in order', 1.0]}, and as a control for the right list "
-       f"{kept['right list', 1.0]}. The penalty pays for staying where the "
-       "skill was. A weaker one, β = 0.1, holds less (left panel).",
-       pictures.penalised_pays(),
+       f"{kept['in order', 1.0]}. With β = 0.1 it is "
+       f"{kept['coin', 0.1]} and {kept['in order', 0.1]}. And the price? "
+       "Pay for the right list teaches only in the small steps (far "
+       f"right): {slow['right list', 0.0]} of 100 without a penalty, "
+       f"{slow['right list', 0.1]} with β = 0.1, "
+       f"{slow['right list', 1.0]} with β = 1. In the large steps it "
+       f"teaches little, {fast} without and {kept['right list', 0.1]} "
+       "with β = 0.1.",
+       drift.penalised_pays(),
        instead={
            "about 40 on the coin, 0 in order: only noise is held":
-           "The coin alone lost as much, so noise is enough for either "
-           "loss.",
+           "\"In order\" was held as well.",
            "0 on the coin, about 40 in order: noise is not held":
            "The penalty's pull does not ask why the weights moved.",
            "about 20 on either: the penalty slows both runs":
@@ -114,12 +122,19 @@ reveal("rewards.9", "about 40 on either: the penalty holds both runs",
        })
 
 # %% [markdown]
-# Can a model held like that still learn? Pay for the right list, in the small steps that teach
-# (right panel): 63 or 64 of 100 without a penalty, 61 to 63 with β = 0.1, 53 or 54 with β = 1.
-# <!-- cited: 63, 64, 61, 53, 54 -->
+# Does the penalty change where training goes, or only stop it earlier? Compare runs at equal KL to
+# the start:
+
+# %%
+drift.right_and_nats()
+
+# %% [markdown]
+# It only stops earlier: at equal KL, runs with a penalty have about as many right answers as runs
+# without. Under the coin and under "in order" the share falls from the first nat on, and alike.
 #
-# **Drift is loss by noise. A KL penalty held it here; the stronger one held more, and slowed
-# learning from the right pay.**
+# Loss by noisy steps, while no wrong answer is paid more than a right one, is called **drift**. (A
+# pull of "in order" towards easier lists was not tested.) **In this sorter a KL penalty of β = 1
+# left 40 of 100 right, from 47, by staying near the start. It slowed learning from the right pay.**
 #
 # <details><summary>One level deeper: random rewards that raised a score</summary>
 #
@@ -128,15 +143,15 @@ reveal("rewards.9", "about 40 on either: the penalty holds both runs",
 # gained nothing. <!-- cited: 21, 29, 65, 90 --> Their account: the clip favours what the policy
 # does often already. In this model that was reasoning in code, from 65 % to over 90 % of its
 # answers, and such answers are more often right. Our sorter uses each batch once: its clip never
-# acts, and noise is left. What random pay moves depends on base and optimiser. So run the coin as a
-# control.
+# acts, and noise is left. What random pay moves depends on base, optimiser and learning rate. So
+# run the coin as a control.
 # </details>
 #
 # ## Which grader would you buy?
 #
-# The second way to lose gold is **exploitation**: the score is wrong on some answers, these are
-# paid best, and training goes there. A 4B model, paid when its code passed `run_tests`, learned in
-# every run to rewrite that function
+# The second way to lose gold is **exploitation**: some wrong answers are paid *more* than right
+# ones, and training goes there. A 4B model, paid when its code passed `run_tests`, learned in every
+# run to rewrite that function
 # ([a public study](https://www.alignmentforum.org/posts/R5MdWGKsuvdPwGFBG/steering-rl-training-benchmarking-interventions-against)).
 #
 # **The toy**, from here on: 128 prompts with 4,096 answers each, all equally likely at the start.
@@ -171,8 +186,7 @@ def on_pairs(scores):
 print(f"right on pairs: A {on_pairs(A):.3f}, B {on_pairs(B):.3f}")
 
 # %% [markdown]
-# B is far ahead. The simplest way to push is **best of N**: draw $N$ answers, keep the
-# one with the highest score.
+# The simplest way to push is **best of N**: draw $N$ answers, keep the one with the highest score.
 
 # %%
 def best_of(N, scores):
@@ -208,15 +222,15 @@ reveal("rewards.2",
        "about 0.5: it mostly picks a glitch",
        f"{goldB[8]:.2f}, where careless A has {goldA[8]:.2f}. Of 256 about "
        "five glitch, and about half of those upwards. One of them mostly "
-       "has the highest score. With four answers B was the "
-       "better grader. Its gold is highest at N = 32, and then it falls. "
-       "This fall is called **over-optimisation**.",
+       "has the highest score. With four answers B was the better grader. "
+       "Under B gold is highest at N = 32, and then it falls. This fall is "
+       "called **over-optimisation**.",
        pictures.score_and_gold(
            draws, {"A": (scoreA, goldA), "B": (scoreB, goldB)}),
        instead={
            "about 2.7: most of its scores are sharp":
-           "On most pairs it does. Best of 256 does not ask about most "
-           "pairs.",
+           "Most are. But the winner is the highest score, not most "
+           "scores.",
            "about 2: two glitches in 100 cost little":
            "In 100 answers taken at random they do not. Here 256 are "
            "searched for the highest score.",
@@ -239,9 +253,8 @@ reveal("rewards.2",
 # \mathbb E[g\mid r]&=\frac{\mathrm{Cov}(g,r)}{\mathrm{Var}(r)}\,r=\frac{r}{1+s^2}&&\text{for normal numbers: the regression line}
 # \end{aligned}$$
 #
-# For A this is $r/2$: half of any score is error, yet a higher score always promises more gold.
-# Under A a harder push never loses gold. For B, average over "glitch" and "no glitch", weighted by
-# how likely each is at that score:
+# For A this is $r/2$: a higher score always promises more gold, and gold never turns. For B,
+# average over "glitch" and "no glitch", by their chances at that score:
 
 # %% jupyter={"source_hidden": true}
 # folded: gold to expect under B, and how many of its winners are glitches
@@ -255,7 +268,8 @@ for k in (4, 8):
 
 # %% [markdown]
 # A gold of 8 is eight stds out, an error of 8 an ordinary glitch. The more answers compete, the
-# more winners come from up there. **Beyond some score, a higher score is only a larger error.**
+# more winners come from up there. **Under B, from a score of about 3 on, a higher score is mostly a
+# larger error.**
 #
 # Could a test on pairs have warned you?
 
@@ -275,7 +289,7 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # wide as gold itself; at size 3 gold already turns.
 # </details>
 #
-# **The test on pairs cannot see this:** it never looks at the top of 1,024.
+# **A test on pairs cannot see this:** it never looks at the top of 1,024.
 #
 # <details><summary>One level deeper: B's tails, and real reward models</summary>
 #
@@ -289,7 +303,7 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 #
 # ## How hard was that push?
 #
-# Best of $N$ pushes with $N$, RL with $\beta$. What measures both is the KL to the starting policy.
+# Best of $N$ pushes with $N$, RL with $\beta$; the KL to the starting policy measures either push.
 # For best of $N$, let an answer's **rank** $u$ be the share of the policy's answers that score
 # lower:
 #
@@ -301,8 +315,7 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # &=\log N-\frac{N-1}{N}&&\textstyle\int_0^1 N u^{N-1}\log u\,du=-\frac1N\text{, by parts}
 # \end{aligned}$$
 #
-# With ties, or answers that are not rare, this is an upper bound. The toy ends at
-# $\log 4{,}096=8.3$ nats, all probability on one answer:
+# With ties, or answers that are not rare, it is an upper bound. The toy ends at $\log 4{,}096$:
 
 # %% jupyter={"source_hidden": true}
 # folded: the formula against the toy
@@ -312,12 +325,13 @@ for N in (32, 64, 256, 1024, 10**6):
           f"toy {exact:5.2f} nats")
 
 # %% [markdown]
-# **KL grows like $\log N$.** Few nats can ruin gold: best of 256 is at 4.5.
+# **KL grows like $\log N$**, and under B few nats ruin gold: best of 256 is at 4.5.
 #
 # ## Does a KL penalty help here too?
 #
-# RL paid the score has the optimum $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1), $R$
-# the score. For comparison we also pay the rank $u$: which answer is better, not by how much.
+# Pay RL a number $R$, with a KL penalty. Its optimum is
+# $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1). We let $R$ be B's score or, for
+# comparison, the score's rank $u$: which answer is better, not by how much.
 
 # %%
 def leashed(beta, scores):
@@ -325,12 +339,13 @@ def leashed(beta, scores):
     return (scores / beta).softmax(1)
 
 # %% [markdown]
-# At equal KL no other policy has a higher mean score. Best of 32 under B costs 2.5 nats and has
-# gold 1.57, the top of its curve. RL gets the same.
+# Best of 32 under B costs 2.5 nats and has gold 1.57, the top of its curve. Give RL, paid the
+# score, the same 2.5 nats. No policy at this KL has a higher mean score.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("rewards.5", "RL paid B's score, at 2.5 nats: gold of the optimum?",
+predict("rewards.5", "RL, paid B's score, at 2.5 nats: what gold has its "
+        "optimum?",
         ["about 0.25: it spends them on glitches",
          "about 1.0: it finds somewhat more glitches",
          "about 1.57: equal nats buy equal gold",
@@ -360,9 +375,10 @@ worth = paths["B"]["RL, paid the score"][1]
 # the answer
 reveal("rewards.5",
        "about 0.25: it spends them on glitches",
-       f"{worth[3]:.2f}, and no β brings more. A prompt's highest scores, "
-       "up to 25, are glitches, and e^(R/β) goes by how high a score is. "
-       "Best of N asks only for the rank, and RL paid the rank (triangles) "
+       f"{worth[3]:.2f}, and no β brings more. A prompt's highest score "
+       f"is a glitch, on average {B.max(1).values.mean():.0f}, and "
+       "the weight e^(R/β) grows with the size of a score. Best of N uses "
+       "only ranks. RL paid the rank (triangles) "
        "lies on its curve. **At equal nats gold depends on the pay.**",
        pictures.one_ruler(paths),
        instead={
@@ -375,9 +391,9 @@ reveal("rewards.5",
        })
 
 # %% [markdown]
-# Why so little? The weight splits: $e^{(g+e)/\beta}=e^{g/\beta}\,e^{e/\beta}$. The first factor
-# moves mean gold to $1/\beta$, the second moves the error alone. So at one large $\beta$ both
-# graders have the same gold, and B burns more nats for it:
+# Why so little? The weight splits: $e^{(g+e)/\beta}=e^{g/\beta}\,e^{e/\beta}$. While $\beta$ is
+# large, the first factor moves mean gold to $1/\beta$ under either grader. The second moves only
+# the error, which costs nats, and far more under B:
 
 # %% jupyter={"source_hidden": true}
 # folded: what a β costs, and which β 2.5 nats pay for
@@ -387,27 +403,29 @@ print(f"β = 5: gold {got[0][0]:.2f} for {cost[0][0]:.2f} nats under A, "
 cost, got = path([leashed(0.63, A), leashed(3.4, B)])
 print(f"{cost[0]:.1f} nats under A: β = 0.63, gold {got[0]:.2f}")
 print(f"{cost[1]:.1f} nats under B: β = 3.4,  gold {got[1]:.2f}")
+w = leashed(2, B)
+print(f"β = 2 under B: one answer has {100 * w.max(1).values.mean():.0f} "
+      f"of 100 of the probability, gold {mean(w, gold):.2f}")
 
 # %% [markdown]
-# **β chooses where on the curve of your pay you stop. It does not lift the curve.** Under A, where
-# gold never turns, a penalty only costs gold. Under B it helps only where the push would go past
-# the top, here 0.26. <!-- cited: 0.26 -->
+# The last line is past B's turn: the list of 4,096 answers ends, and one glitch has most of the
+# probability. (An endless list would have gold $1/\beta$ at any β, for ever more nats.)
+#
+# **At the optimum β chooses where on the curve of your pay you stop. It does not lift the curve.**
+# Under A, at the optimum, a penalty only costs gold. Under B it helps past the top, and the top is
+# 0.26.
+# <!-- cited: 0.26 -->
 #
 # ## You run GRPO. Which curve is yours?
 #
-# GRPO's pay, in the toy, without a run:
-#
-# * **Pay:** an answer's z-score beside seven opponents. It stays below 2.7, however high a glitch
-#   scores. <!-- cited: 2.7 -->
-# * **Opponents:** answers of the starting policy, never renewed.
-# * **Optimum:** $\pi_{\text{ref}}\,e^{R/\beta}$ again, $R$ the mean of this pay.
-#
-# Often a grader says only pass or fail. Let B pass all scores above 2.
+# Often a grader says only pass or fail. Let B pass all scores above 2. A glitch that passes is a
+# **false pass**. GRPO pays an answer its z-score in a group, here beside seven answers of the
+# starting policy; $R$ is the mean of this pay.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("rewards.8", "GRPO, paid 1 for a pass and 0 for a fail, and β goes "
-        "to 0: you push as hard as you can. What does gold do?",
+predict("rewards.8", "GRPO on pass or fail. β goes to 0: the push grows "
+        "without limit. What does gold do?",
         ["it rises, then falls: the false passes spread",
          "it rises and stays: the false passes keep their share",
          "it rises, then falls to 0: one glitch takes all",
@@ -417,52 +435,48 @@ predict("rewards.8", "GRPO, paid 1 for a pass and 0 for a fail, and β goes "
 # folded: what GRPO pays an answer, and the RL optimum for that pay
 fresh, even = torch.Generator().manual_seed(3), torch.full((P, K), 1 / K)
 passed = (B > 2).double()
-grpo = {}
-for name, told in (("z-score, pass or fail", passed),
-                   ("z-score of the score", B)):
-    R = group_pay(told, even, fresh, groups=48)
-    grpo[name] = path([leashed(b, R) for b in
-                       (4, 2, 1.5, 1, 0.7, 0.5, 0.4, 0.3, 0.2, 0.1)])
-grpo["the score itself"] = paths["B"]["RL, paid the score"]
+pay = group_pay(passed, even, fresh, groups=48)
+grpo = {"GRPO's z-score of pass or fail": path(
+            [leashed(b, pay) for b in
+             (4, 2, 1.5, 1, 0.7, 0.5, 0.4, 0.3, 0.2, 0.1)]),
+        "the score itself": paths["B"]["RL, paid the score"]}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-ends, turns = grpo["z-score, pass or fail"], grpo["z-score of the score"]
-top = turns[1].index(max(turns[1]))
+ends = grpo["GRPO's z-score of pass or fail"]
 share = (passed * glitches).sum() / passed.sum()
 reveal("rewards.8",
        "it rises and stays: the false passes keep their share",
        "Every pass is paid alike, so no β moves probability from a true "
-       f"pass to a false one: {100 * share:.0f} in 100 are false at the "
-       "start, and at the end. Gold climbs to the mean of what passes, "
-       f"{ends[1][-1]:.2f}. If the z-score is taken of the *score*, gold "
-       f"turns: its highest is {turns[1][top]:.1f}, at "
-       f"{turns[0][top]:.1f} nats. A glitch's pay is bounded now, but "
-       "still above an honest answer's.",
+       f"pass to a false one: {100 * share:.0f} in 100 passes are false at "
+       "the start, and at the end. Gold climbs to the mean of what "
+       f"passes, {ends[1][-1]:.2f}.",
        pictures.at_equal_nats(
            grpo, "Grader B. The blue line ends where all probability is on "
            "passes."),
        instead={
            "it rises, then falls: the false passes spread":
-           "At whose cost? A true pass is paid as much.",
+           "For that they would have to be paid more than true passes.",
            "it rises, then falls to 0: one glitch takes all":
-           "So it is for the score itself. Here it is one pass among many.",
+           "So it is when the score itself is paid. Here a glitch is one "
+           "pass among many.",
            "it hardly rises: the false passes eat the nats":
-           "A false pass is paid 1, and not 25.",
+           "Three of four passes are true, at every β.",
        })
 
 # %% [markdown]
-# **Pay that cannot tell two answers apart cannot prefer the worse one.** With opponents renewed
-# from the current policy at every small step, pass or fail still does not turn, for the same
-# reason. The z-score of the score turns sooner, at gold 0.8. <!-- cited: 0.8 --> (Dr. GRPO divides
-# by no std: the dotted line.) A *run* on pass or fail can still lose gold: by drift, or if a false
-# pass is easier to learn.
+# **At the optimum, pay that cannot tell two answers apart cannot prefer the worse one.** A *run* on
+# pass or fail can still lose gold: by drift, or if false passes are easier to learn. And GRPO on
+# B's *score* pays a glitch more, so gold turns ([statements](statements/16_rewards.ipynb)).
 #
-# **Take the grader with the most gold at your nats, under your pay:** at 2.5 nats best of N under B
-# had 1.57, RL paid B's score 0.26. <!-- cited: 2.5, 1.57, 0.26 --> In a real run, plot gold against
-# KL, and read the answers with the *highest* scores.
+# **Another pay can lift the curve. A penalty cannot.**
 #
-# **Exploitation is loss by a wrong score. Another pay can lift the curve; a penalty cannot.**
+# **Your run's pay goes up and its gold down: drift or exploitation?**
+#
+# 1. *Read the best-paid answers.* Wrong ones are paid more than right ones: exploitation. Change
+#    the pay.
+# 2. *Pay by a coin.* Gold falls as much: noise is enough. Take smaller steps, or a penalty.
+# 3. *Pay gold itself.* Gold rises with the same steps: it was the score. If not, the steps.
 
 # %% jupyter={"source_hidden": true}
 # your guesses so far
@@ -476,11 +490,11 @@ score("rewards.1", "rewards.9", "rewards.2", "rewards.5", "rewards.8")
 # %% [markdown] tags=["card"]
 # | Rewards | |
 # |---|---|
-# | sentence | gold is lost by drift (noisy steps) or exploitation (wrong scores are paid best); the pay shows neither |
+# | sentence | gold is lost by drift (noisy steps) or exploitation (wrong answers paid more than right ones) |
 # | formula | $\mathbb E[g\mid r]=r/(1+s^2)$ · best of N: $\mathrm{KL}\le\log N-\frac{N-1}N$ |
 # | numbers | B, right on 92 % of pairs: gold 1.57 at best of 32, 0.50 at 256; A, on 75 %: 1.98 at 256 |
-# | KL penalty | held drift (40 of 47); with exploitation it only chooses where you stop |
-# | GRPO | at its optimum graded scores turn; pass or fail does not |
+# | KL penalty | stops earlier on the curve of your pay: after the coin 40 of 100 right, from 47, without it none |
+# | GRPO | at its optimum gold turns under graded scores, not under pass or fail |
 # | which grader | the most gold at your nats, under your pay |
 
 # %% [markdown]
@@ -496,21 +510,16 @@ score("rewards.1", "rewards.9", "rewards.2", "rewards.5", "rewards.8")
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("rewards.t2", capped_reward.capped_reward_explorer(),
-     ("Gold hardly goes above 3, so put the cap at 3. Say first: which β "
-      "has the most gold, the smallest or one in the middle? Find it.",
-      capped_reward.top_at_three),
-     ("Say first, with a reason: is there a cap under which the smallest "
-      "β has the most gold? Find one where that is 1.65 or more.",
-      capped_reward.safe_and_good))
+     ("With β at its smallest, which cap has the most gold? Say first, "
+      "with a reason: a score of 3 promised the most. Then find it.",
+      capped_reward.best_cap_at_no_leash))
 
 # %% [markdown]
-# <details><summary>What the tasks show</summary>
+# <details><summary>What the task shows</summary>
 #
-# 1. One in the middle, β = 0.5. Above 3, 82 in 100 answers are glitches, and a small β leaves the
-#    honest answers between 2 and 3 for them.
-# 2. A cap at 2. All answers above it are paid alike, as with pass or fail, so gold climbs to
-#    *their* mean, 1.7, and stays. A cap at 1 does not turn either, but that mean is lower.
-#    <!-- cited: 82, 1.7 -->
+# A cap at 2: gold 1.73, against 0.78 at a cap of 3. All scores above the cap are paid alike, so
+# the smallest β ends at the *mean* gold above the cap. What a score *at* the cap promises does not
+# count. Above 3, 82 in 100 answers are glitches; above 2, 26. <!-- cited: 1.73, 0.78, 82, 26 -->
 # </details>
 #
 # How do you find that cap? B's scores do not say which of them are glitches, so it takes gold.
@@ -548,17 +557,10 @@ pictures.at_equal_nats(
 # ### Can you see the turn coming?
 #
 # For best of N, Gao et al. describe gold by $d\,(a-b\,d)$, with $d=\sqrt{\mathrm{KL}}$ and $a$, $b$
-# fitted; it peaks at $d=a/2b$. You have gold of best of 2, 4, 8 and 16 under B, where it still
-# rises, and you fit.
+# fitted. It peaks at $d=a/2b$. Fit it to gold of best of 2, 4, 8 and 16 under B, before the turn at
+# 2.5 nats:
 
 # %% jupyter={"source_hidden": true}
-# your guess
-predict("rewards.7", "Gold peaks at 2.5 nats, N = 32. Where does the fit "
-        "to N = 2 ... 16 put the peak?",
-        ["near 1.5 nats: too early", "near 2.5 nats: about right",
-         "near 3.5 nats: a little late", "beyond 10 nats: much too late"])
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
 # folded: the formula fitted to N = 2 ... 16, and to N = 2 ... 64
 nats = torch.tensor(paths["B"]["best of N"][0][1:])      # N = 2 ...
 d, g = nats.sqrt(), torch.tensor(goldB[1:])
@@ -566,41 +568,21 @@ fits = {}
 for last in (4, 6):
     a, b = fit_gao(d[:last], g[:last])
     fits[f"fitted up to N = {2**last}"] = (a, b, nats[last - 1].item())
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-peaks = [(a / (2 * b)) ** 2 for a, b, _ in fits.values()]
-reveal("rewards.7", "beyond 10 nats: much too late",
-       f"{peaks[0]:.0f} nats: before the turn the points hardly bend, "
-       "since the glitches are too rare to show. With N = 32 and 64 added, "
-       f"one of them beyond the top, the fit says {peaks[1]:.1f}.",
-       pictures.gao_fits(nats.tolist(), g.tolist(), fits),
-       instead={
-           "near 1.5 nats: too early":
-           "Gold still rises there, and the points say so.",
-           "near 2.5 nats: about right":
-           "For that the points would have to bend before the top. They "
-           "hardly do.",
-           "near 3.5 nats: a little late":
-           "Only once a point beyond the top is in.",
-       })
+for name, (a, b, _) in fits.items():
+    print(f"{name}: peak at {(a / (2 * b)) ** 2:.1f} nats")
+bend = g.diff() / d.diff()
+print(f"slope in d, N = 2 to 4: {bend[0]:.2f}, 8 to 16: {bend[2]:.2f}")
+pictures.gao_fits(nats.tolist(), g.tolist(), fits)
 
 # %% [markdown]
-# **In this toy the turn cannot be extrapolated: label at every checkpoint, and stop when gold
-# stops.** (Gao et al. report fits that held somewhat beyond their points.)
+# By N = 16 the slope has lost nearly a third, so the points do bend. But a parabola in $d$ cannot
+# bend as suddenly as B's curve. **In this toy the turn cannot be extrapolated with this formula:
+# label at every checkpoint, and stop when gold stops.**
 #
-# <details><summary>One level deeper: several graders, and the toy's limits</summary>
-#
-# * **Three graders like B, paid their median:** best of 256 has gold 2.7 if they glitch on
-#   different answers, and 1.6 if they share 30 of 100 glitches
-#   ([statements](statements/16_rewards.ipynb)).
-#   <!-- cited: 2.7, 1.6 -->
-# * **What the toy is not.** Its errors do not depend on gold. A policy that *learns* can find whole
-#   families of glitches, and gold can fall below its start.
-# </details>
-
-# %%
-score("rewards.7")
+# Gao et al., on trained reward models: RL follows $d\,(a-b\log d)$; larger reward models reach more
+# gold before they turn; RL spends far more KL than best of N for the same gold; their fits held
+# somewhat beyond their points. One limit of the toy: its errors do not depend on gold. A policy
+# that *learns* can find whole families of glitches, and gold can fall below its start.
 
 # %% [markdown]
 # ## Exercises
@@ -674,15 +656,17 @@ check.silent_bug_rewards(my_test)
 # Past some point a harder push on the score lowers what you want: the answers it adds win by
 # errors. The training log cannot show it, since it holds only the score. Keep a gold measure,
 # held-out tests, human labels or an untouched grader, plot it against KL at every checkpoint, and
-# read the top-scored answers.
+# read the top-scored answers. Gao et al. 2023 fit gold with d the root of the KL: d (a − b d) for
+# best of N, d (a − b log d) for RL; larger reward models reach more gold before they turn.
 # </details>
 # <details><summary><b>Does a KL penalty prevent reward hacking?</b></summary>
 #
-# No. It chooses where on the curve of your pay you stop. If gold never turns under the grader, a
-# penalty only costs gold. If gold turns, it helps only where the push would go past the top, and it
-# does not raise the top: paid our grader B's score, RL reached gold 0.26 at best. Its measured help
-# is against drift: our sorter kept 40 of 47 problems with it and none without, but learned less
-# from the right pay. Gao et al. saw a penalty act like early stopping.
+# No. It chooses where on the curve of your pay you stop, and it does not lift the curve. So it
+# helps where gold falls with KL. Against exploitation: only past the top, and paid our grader B's
+# score, RL's top was gold 0.26. Against drift the top is the start: with β = 1 our sorter had 40 of
+# 100 right after the coin, from 47, and none without; at equal KL it was no better. The price: it
+# learned less from the right pay (53 against 63 or 64, in small steps). Gao et al. saw a penalty
+# act like early stopping.
 # </details>
 # <details><summary><b>Derive the KL of best of N.</b></summary>
 #
@@ -697,12 +681,22 @@ check.silent_bug_rewards(my_test)
 # nats, under your pay. At 2.5 nats our B, right on 92 %, gave best of N gold 1.57 and RL paid the
 # score 0.26; A, right on 75 %, gave 1.46 and 1.55. Cheapest first look: the highest-scored answers.
 # </details>
+# <details><summary><b>Which hacks do you expect from a learned reward model, and what do you do?</b></summary>
+#
+# Length ([2310.03716](https://arxiv.org/abs/2310.03716)), agreeing with the user
+# ([2310.13548](https://arxiv.org/abs/2310.13548)), lists and a confident tone, and phrases nobody
+# thought of. Look: score against length, the top-scored answers, a little gold. Then: a penalty or
+# matched pairs for a hack you can name; several reward models, paying a low or middle score
+# ([2310.02743](https://arxiv.org/abs/2310.02743)), which helps as far as they err apart; new labels
+# on the policy's own answers, and train the reward model again. Each hack closed makes the next
+# one worth finding, so keep measuring.
+# </details>
 # <details><summary><b>Our reward is verifiable. Can it be hacked?</b></summary>
 #
 # Yes, where the check is not the wish. A model paid for passing run_tests learned to rewrite
-# run_tests. Pass or fail alone does not prefer a false pass: it keeps its share of the passes while
-# it is no easier to learn than a true one. But on a hard prompt that share can be most, and where a
-# false pass is easier (hard-coded tests), training finds it.
+# run_tests. Pass or fail alone does not prefer a false pass: at the optimum false passes keep
+# their share of all passes. But on a hard prompt that share can be most. And where false passes
+# are easier to learn than true ones (hard-coded tests), training finds them.
 # </details>
 #
 # <details><summary><b>Best of N, rejection-sampling fine-tuning, RL: what differs?</b></summary>

@@ -118,14 +118,10 @@ def alt(data) -> str:
     return f"{readout(data)} KL and gold along β, {pairs}."
 
 
-def top_at_three(data) -> bool:
-    """A cap of 3, and the beta whose gold is the highest."""
-    return data["cap"] == 3 and data["at_gold"] == data["best"]
-
-
-def safe_and_good(data) -> bool:
-    """The smallest beta, with the most gold of any beta under this cap, and 1.65 or more."""
-    return data["beta"] == min(BETAS) and data["at_gold"] == data["best"] >= 1.65
+def best_cap_at_no_leash(data) -> bool:
+    """The smallest beta, under the cap whose gold is the highest there."""
+    golds = [_path(cap)[1][BETAS.index(min(BETAS))] for cap in CAPS]
+    return data["beta"] == min(BETAS) and data["at_gold"] == max(golds)
 
 
 def capped_reward_explorer() -> Explorer:
