@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 16 · Rewards: what happens when the reward is not what you meant?
 #
-# **After this page** you can tell two ways in which training loses what you wanted, measure a push
-# in nats, and say what a KL penalty does about either.
+# **After this page** you can tell drift from exploitation, measure a push in nats, and say what a
+# KL penalty does about either.
 #
 # 38 minutes, then 8 in a second sitting · exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et
 # al. 2023, [arXiv 2210.10760](https://arxiv.org/abs/2210.10760)
@@ -39,18 +39,19 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # **pays** the score, or something made of it.
 #
 # A small transformer is to sort: `27,68,66,11,15?` Gold is the right list. The grader scores 1 for
-# five numbers in order, else 0, and the score is paid: always to a right answer, and never more to
-# a wrong one. Training is Dr. GRPO with AdamW, learning rate 3e-4, 40 steps of 64 answers. It is
-# tested on 100 held-out problems, four answers each.
+# any five numbers in order, else 0, and the score is paid. Training is Dr. GRPO with AdamW,
+# learning rate 3e-4, 40 steps of 64 answers, three seeds. The test is 100 held-out problems, four
+# answers each: a share of these 400 has a standard error of about 2.5 points. <!-- cited: 2.5 -->
 
 # %%
 pictures.paid_and_true()
 
 # %% [markdown]
-# On the left the pay rises. Of 100 answers 47 were right before, and none after. One list is right,
-# 91,962,520 are in order, and the grader cannot tell them apart.
+# On the left the pay rises, from 0.85 to 0.91. Of 100 answers 47 were right before, and none after.
+# One list is right, 91,962,520 are in order, and the grader cannot tell them apart.
+# <!-- cited: 0.85, 0.91 -->
 #
-# Is it this pay that does it? A control: a *coin* pays four of five answers, whatever they say.
+# A control: a *coin* pays four of five answers, whatever they say.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -64,14 +65,13 @@ predict("rewards.1", "The same model, the same 40 steps, but paid by the "
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("rewards.1", "none: it forgets all the same",
-       "In all three seeds (left). On average a coin's gradient is 0, but "
-       "no single step is: some answers of a group are paid, some are not. "
-       "AdamW divides a gradient by its usual size, so one that is only "
-       "noise moves the weights too, and nothing leads them back to the "
-       "skill. On the right the steps are ten times as small and ten "
-       "times as many. Steps in one direction get as far as before, "
-       "steps at random less far: now the right list teaches, and the "
-       "model forgets more slowly under the other two pays.",
+       "In all three seeds (left). A coin's gradient is 0 on average, but "
+       "not in a single step: some answers of a group are paid, others "
+       "are not. AdamW cancels the scale of a gradient, so a step made "
+       "only of noise is not a small step. The weights move, and nothing "
+       "leads them back. Pay for the right list has a direction. Steps in "
+       "one direction add up, random steps partly cancel: with smaller "
+       "and more steps the direction wins (right).",
        drift.three_pays(),
        instead={
            "about 60: it was unlearning that hurt":
@@ -79,62 +79,62 @@ reveal("rewards.1", "none: it forgets all the same",
            "about 47: a coin teaches nothing":
            "It teaches nothing, and yet it moves the weights.",
            "about 25: it forgets at half the speed":
-           "After ten steps 3 to 5 of 100 are left. (The coin's pay also "
-           "varies more within a group. How much of its speed is due to "
-           "that was not tested.)",
+           "After ten steps, a quarter of them, 3 to 5 of 100 are left.",
        })
 
 # %% [markdown]
-# So noise alone *can* take all gold. Was it noise as well when "in order" was paid? Add a KL
-# penalty (k3 in the loss, 05), β = 1, to both runs.
+# So noise alone *can* take all gold. Add a KL penalty (k3 in the loss, 05), β = 1, to the coin's
+# run.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("rewards.9", "Both runs begin at 47 of 100 right, now with the "
-        "penalty. How many are right after the 40 steps?",
-        ["about 40 on the coin, 0 in order: only noise is held",
-         "0 on the coin, about 40 in order: noise is not held",
-         "about 40 on either: the penalty holds both runs",
-         "about 20 on either: the penalty slows both runs"])
+predict("rewards.9", "Paid by the coin, with the penalty. What happens to "
+        "the 47 of 100 right answers?",
+        ["lost as before: a coin has no pull to resist",
+         "lost more slowly: it makes each step smaller",
+         "mostly held: each step away meets a pull back",
+         "raised: its pull is the only signal left"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-kept, slow = drift.penalty_ends(), drift.penalty_ends(3e-5)
-fast = kept["right list", 0.0]
-reveal("rewards.9", "about 40 on either: the penalty holds both runs",
-       f"Paid by the coin {kept['coin', 1.0]}, in order "
-       f"{kept['in order', 1.0]}. With β = 0.1 it is "
-       f"{kept['coin', 0.1]} and {kept['in order', 0.1]}. And the price? "
-       "Pay for the right list teaches only in the small steps (far "
-       f"right): {slow['right list', 0.0]} of 100 without a penalty, "
-       f"{slow['right list', 0.1]} with β = 0.1, "
-       f"{slow['right list', 1.0]} with β = 1. In the large steps it "
-       f"teaches little, {fast} without and {kept['right list', 0.1]} "
-       "with β = 0.1.",
+kept, gain = drift.penalty_ends(), drift.gained(3e-5)
+reveal("rewards.9", "mostly held: each step away meets a pull back",
+       f"{kept['coin', 1.0]} of 100 are right at the end, and hardly any "
+       "are lost after step 10. The noise has no direction, the penalty's "
+       "pull has one: back to the start. The run paid for any list in "
+       "order is held as well. The price: paid for the right list, in "
+       f"small steps, the model gains {gain[1.0]} of 100 with this "
+       f"penalty and {gain[0.0]} without (far right).",
        drift.penalised_pays(),
        instead={
-           "about 40 on the coin, 0 in order: only noise is held":
-           "\"In order\" was held as well.",
-           "0 on the coin, about 40 in order: noise is not held":
-           "The penalty's pull does not ask why the weights moved.",
-           "about 20 on either: the penalty slows both runs":
-           "Nearer to what β = 0.1 did to the coin.",
+           "lost as before: a coin has no pull to resist":
+           "The penalty does not act on the pay. It acts on where the "
+           "policy is.",
+           "lost more slowly: it makes each step smaller":
+           "Then the loss would go on to step 40. It ends by step 10.",
+           "raised: its pull is the only signal left":
+           "It pulls to the start, which had 47.",
        })
 
 # %% [markdown]
-# Does the penalty change where training goes, or only stop it earlier? Compare runs at equal KL to
-# the start:
+# Does the penalty preserve the skill itself? Compare runs at equal KL to the start:
 
 # %%
 drift.right_and_nats()
 
 # %% [markdown]
-# It only stops earlier: at equal KL, runs with a penalty have about as many right answers as runs
-# without. Under the coin and under "in order" the share falls from the first nat on, and alike.
+# At equal KL, runs with a penalty have about as many right answers as runs without. **The penalty
+# held these runs near the start. It did not change what a given KL costs.**
 #
-# Loss by noisy steps, while no wrong answer is paid more than a right one, is called **drift**. (A
-# pull of "in order" towards easier lists was not tested.) **In this sorter a KL penalty of β = 1
-# left 40 of 100 right, from 47, by staying near the start. It slowed learning from the right pay.**
+# Two ways to lose gold:
+#
+# * **Drift**: the pay does not push towards the damage. It is noise, or silent on what gets lost.
+# * **Exploitation**: wrong answers are paid as much as right ones or more, and are easier to reach.
+#   A 4B model, paid when its code passed `run_tests`, learned in every run to rewrite that function
+#   ([a public study](https://www.alignmentforum.org/posts/R5MdWGKsuvdPwGFBG/steering-rl-training-benchmarking-interventions-against)).
+#
+# The coin is drift. "In order" fits exploitation, since its pay rose; but noise alone suffices at
+# this learning rate, and the penalty held both runs, so this page does not separate the two.
 #
 # <details><summary>One level deeper: random rewards that raised a score</summary>
 #
@@ -143,23 +143,19 @@ drift.right_and_nats()
 # gained nothing. <!-- cited: 21, 29, 65, 90 --> Their account: the clip favours what the policy
 # does often already. In this model that was reasoning in code, from 65 % to over 90 % of its
 # answers, and such answers are more often right. Our sorter uses each batch once: its clip never
-# acts, and noise is left. What random pay moves depends on base, optimiser and learning rate. So
-# run the coin as a control.
+# acts, and noise is left. What random pay moves depends on base, optimiser, batch and learning
+# rate: of a second base, with 49 of 100 right, 400 steps a tenth as large on the coin left at most
+# 16. So run the coin as a control at yours. <!-- cited: 49, 16 -->
 # </details>
 #
 # ## Which grader would you buy?
 #
-# The second way to lose gold is **exploitation**: some wrong answers are paid *more* than right
-# ones, and training goes there. A 4B model, paid when its code passed `run_tests`, learned in every
-# run to rewrite that function
-# ([a public study](https://www.alignmentforum.org/posts/R5MdWGKsuvdPwGFBG/steering-rl-training-benchmarking-interventions-against)).
-#
-# **The toy**, from here on: 128 prompts with 4,096 answers each, all equally likely at the start.
-# Gold is normal with std 1. Two graders score gold plus an error:
+# Now exploitation alone. The toy has no training noise: 128 prompts with 4,096 answers each, all
+# equally likely at the start. Gold is normal with std 1. Two graders score gold plus an error:
 #
 # * **A** is careless: its error has std 1 on every answer.
-# * **B** is sharp: its error has std 0.2. But on two answers of a hundred B *glitches*, and there
-#   its error has std 10.
+# * **B** is sharp: its error has std 0.2. But two answers of a hundred are glitches, and there its
+#   error has std 10.
 
 # %%
 P, K = 128, 4096                       # prompts, answers to each
@@ -222,8 +218,8 @@ reveal("rewards.2",
        "about 0.5: it mostly picks a glitch",
        f"{goldB[8]:.2f}, where careless A has {goldA[8]:.2f}. Of 256 about "
        "five glitch, and about half of those upwards. One of them mostly "
-       "has the highest score. With four answers B was the better grader. "
-       "Under B gold is highest at N = 32, and then it falls. This fall is "
+       "has the highest score. Under B gold is highest at N = 32, and "
+       "then it falls. This fall is "
        "called **over-optimisation**.",
        pictures.score_and_gold(
            draws, {"A": (scoreA, goldA), "B": (scoreB, goldB)}),
@@ -243,8 +239,8 @@ reveal("rewards.2",
 #
 # ## What does a score tell?
 #
-# Why does gold turn under B and not under A? How much gold $g$ is to be expected behind a score
-# $r$? The error $e$ has variance $s^2$, gold has variance 1:
+# How much gold $g$ is to be expected behind a score $r$? The error $e$ has variance $s^2$, gold has
+# variance 1:
 #
 # $$\begin{aligned}
 # r&=g+e&&\text{what the grader sees. }\textbf{Assumed: both normal, independent}\\
@@ -267,11 +263,8 @@ for k in (4, 8):
     print(f"best of {draws[k]}: {100 * caught:.0f} of 100 winners glitch")
 
 # %% [markdown]
-# A gold of 8 is eight stds out, an error of 8 an ordinary glitch. The more answers compete, the
-# more winners come from up there. **Under B, from a score of about 3 on, a higher score is mostly a
-# larger error.**
-#
-# Could a test on pairs have warned you?
+# A gold of 8 is eight stds out, an error of 8 an ordinary glitch. **Under B, from a score of about
+# 3 on, a higher score is mostly a larger error.**
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -289,23 +282,22 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # wide as gold itself; at size 3 gold already turns.
 # </details>
 #
-# **A test on pairs cannot see this:** it never looks at the top of 1,024.
+# **A test on pairs cannot see this:** it compares typical answers, never the best of 1,024.
 #
 # <details><summary>One level deeper: B's tails, and real reward models</summary>
 #
 # Errors that are large far more often than normal ones are **heavy-tailed**. For such errors Kwa et
 # al. 2024 ([arXiv 2407.14503](https://arxiv.org/abs/2407.14503)) prove that the score can rise
 # without limit, at hardly any KL, while gold stays where it began. The reward models they measured
-# looked light-tailed, and Gao's, others, turned all the same. A likely further cause: the error was
-# small on answers like those the reward model learned from, and training leaves them. Then label
-# answers of the trained policy and train the reward model again.
+# looked light-tailed. Gao et al. measured other ones, and there gold turned. A likely further
+# cause: the error was small on answers like those the reward model learned from, and training
+# leaves them. Then label answers of the trained policy and train the reward model again.
 # </details>
 #
 # ## How hard was that push?
 #
-# Best of $N$ pushes with $N$, RL with $\beta$; the KL to the starting policy measures either push.
-# For best of $N$, let an answer's **rank** $u$ be the share of the policy's answers that score
-# lower:
+# The KL to the starting policy measures any push. For best of $N$, let an answer's **rank** $u$ be
+# the share of the policy's answers that score lower:
 #
 # $$\begin{aligned}
 # \Pr(u\le x)&=x&&\text{one draw: }u\text{ is uniform. }\textbf{Assumed: each answer is rare, no two score alike}\\
@@ -315,17 +307,18 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # &=\log N-\frac{N-1}{N}&&\textstyle\int_0^1 N u^{N-1}\log u\,du=-\frac1N\text{, by parts}
 # \end{aligned}$$
 #
-# With ties, or answers that are not rare, it is an upper bound. The toy ends at $\log 4{,}096$:
+# With ties, or frequent answers, it is an upper bound. The toy ends at $\log 4{,}096$:
 
 # %% jupyter={"source_hidden": true}
 # folded: the formula against the toy
-for N in (32, 64, 256, 1024, 10**6):
+for N in (32, 256, 10**6):
     exact = kl_to_uniform(best_of(N, B)).mean().item()
     print(f"best of {N:9,d}: formula {best_of_n_kl(N):5.2f}, "
           f"toy {exact:5.2f} nats")
 
 # %% [markdown]
-# **KL grows like $\log N$**, and under B few nats ruin gold: best of 256 is at 4.5.
+# **KL grows like $\log N$**, and under B few nats ruin gold: best of 256 is at 4.55.
+# <!-- cited: 4.55 -->
 #
 # ## Does a KL penalty help here too?
 #
@@ -339,8 +332,8 @@ def leashed(beta, scores):
     return (scores / beta).softmax(1)
 
 # %% [markdown]
-# Best of 32 under B costs 2.5 nats and has gold 1.57, the top of its curve. Give RL, paid the
-# score, the same 2.5 nats. No policy at this KL has a higher mean score.
+# Best of 32 under B costs 2.5 nats and has gold 1.57, the peak of its curve. Give RL, paid the
+# score, the same 2.5 nats.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -387,40 +380,22 @@ reveal("rewards.5",
            "about 1.57: equal nats buy equal gold":
            "Equal nats say how far a policy goes, not where to.",
            "above 1.57: it is the best use of 2.5 nats":
-           "It is the best in score.",
+           "No policy at 2.5 nats has a higher mean score. Gold is not the "
+           "score.",
        })
 
 # %% [markdown]
-# Why so little? The weight splits: $e^{(g+e)/\beta}=e^{g/\beta}\,e^{e/\beta}$. While $\beta$ is
-# large, the first factor moves mean gold to $1/\beta$ under either grader. The second moves only
-# the error, which costs nats, and far more under B:
-
-# %% jupyter={"source_hidden": true}
-# folded: what a β costs, and which β 2.5 nats pay for
-cost, got = zip(*(path([leashed(5, s)]) for s in (A, B)))
-print(f"β = 5: gold {got[0][0]:.2f} for {cost[0][0]:.2f} nats under A, "
-      f"{got[1][0]:.2f} for {cost[1][0]:.2f} under B")
-cost, got = path([leashed(0.63, A), leashed(3.4, B)])
-print(f"{cost[0]:.1f} nats under A: β = 0.63, gold {got[0]:.2f}")
-print(f"{cost[1]:.1f} nats under B: β = 3.4,  gold {got[1]:.2f}")
-w = leashed(2, B)
-print(f"β = 2 under B: one answer has {100 * w.max(1).values.mean():.0f} "
-      f"of 100 of the probability, gold {mean(w, gold):.2f}")
-
-# %% [markdown]
-# The last line is past B's turn: the list of 4,096 answers ends, and one glitch has most of the
-# probability. (An endless list would have gold $1/\beta$ at any β, for ever more nats.)
-#
 # **At the optimum β chooses where on the curve of your pay you stop. It does not lift the curve.**
-# Under A, at the optimum, a penalty only costs gold. Under B it helps past the top, and the top is
-# 0.26.
+# Under A a penalty only costs gold. Under B it helps past the curve's peak, where one glitch of the
+# 4,096 answers has most of the probability. The peak is 0.26.
 # <!-- cited: 0.26 -->
 #
 # ## You run GRPO. Which curve is yours?
 #
-# Often a grader says only pass or fail. Let B pass all scores above 2. A glitch that passes is a
-# **false pass**. GRPO pays an answer its z-score in a group, here beside seven answers of the
-# starting policy; $R$ is the mean of this pay.
+# GRPO pays an answer its z-score in a group. Let $R$ be the mean of this pay beside seven answers
+# of the *starting* policy. With these opponents fixed, the optimum has the formula above.
+#
+# Let B pass all scores above 2 and fail the rest. A glitch that passes is a **false pass**.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -436,21 +411,28 @@ predict("rewards.8", "GRPO on pass or fail. β goes to 0: the push grows "
 fresh, even = torch.Generator().manual_seed(3), torch.full((P, K), 1 / K)
 passed = (B > 2).double()
 pay = group_pay(passed, even, fresh, groups=48)
+graded = group_pay(B, even, fresh, groups=16)
+strengths = (4, 2, 1.5, 1, 0.7, 0.5, 0.4, 0.3, 0.2, 0.1)
 grpo = {"GRPO's z-score of pass or fail": path(
-            [leashed(b, pay) for b in
-             (4, 2, 1.5, 1, 0.7, 0.5, 0.4, 0.3, 0.2, 0.1)]),
+            [leashed(b, pay) for b in strengths]),
+        "GRPO's z-score of the score": path(
+            [leashed(b, graded) for b in strengths]),
         "the score itself": paths["B"]["RL, paid the score"]}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-ends = grpo["GRPO's z-score of pass or fail"]
+turn = grpo["GRPO's z-score of the score"]
 share = (passed * glitches).sum() / passed.sum()
 reveal("rewards.8",
        "it rises and stays: the false passes keep their share",
        "Every pass is paid alike, so no β moves probability from a true "
        f"pass to a false one: {100 * share:.0f} in 100 passes are false at "
        "the start, and at the end. Gold climbs to the mean of what "
-       f"passes, {ends[1][-1]:.2f}.",
+       "passes. **GRPO on B's score** (black): gold turns at about "
+       f"{max(turn[1]):.1f}, between the score itself (0.26) and its rank "
+       "(1.57). A z-score among eight is at most √7, so a huge glitch is "
+       "paid little more than a large one. That lifts the curve. But a "
+       "glitch is still paid more than a good answer, and so it turns.",
        pictures.at_equal_nats(
            grpo, "Grader B. The blue line ends where all probability is on "
            "passes."),
@@ -465,18 +447,22 @@ reveal("rewards.8",
        })
 
 # %% [markdown]
+# In a real group the opponents come from the current policy. Passes are still paid alike then, and
+# under the score gold still turns ([statements](statements/16_rewards.ipynb)).
+#
 # **At the optimum, pay that cannot tell two answers apart cannot prefer the worse one.** A *run* on
-# pass or fail can still lose gold: by drift, or if false passes are easier to learn. And GRPO on
-# B's *score* pays a glitch more, so gold turns ([statements](statements/16_rewards.ipynb)).
+# pass or fail can still lose gold: by drift, or where false passes are easier to reach.
 #
 # **Another pay can lift the curve. A penalty cannot.**
 #
-# **Your run's pay goes up and its gold down: drift or exploitation?**
+# ## Your pay goes up and gold down: which is it?
 #
-# 1. *Read the best-paid answers.* Wrong ones are paid more than right ones: exploitation. Change
-#    the pay.
-# 2. *Pay by a coin.* Gold falls as much: noise is enough. Take smaller steps, or a penalty.
-# 3. *Pay gold itself.* Gold rises with the same steps: it was the score. If not, the steps.
+# | test | outcome | verdict | on this page |
+# |---|---|---|---|
+# | 1. pay a coin, same steps | gold falls as much | noise is enough: shrink the steps until a coin keeps gold, then test 2 | the sorter, coin and "in order": all lost |
+# | | gold stays | not noise: test 2 | grader B: a toy without noise |
+# | 2. pay your score in such steps | gold falls | the pay is at fault: exploitation, if wrong answers are among the best paid | grader B: glitches are |
+# | | gold stays | it was drift | not run for "in order" |
 
 # %% jupyter={"source_hidden": true}
 # your guesses so far
@@ -490,11 +476,11 @@ score("rewards.1", "rewards.9", "rewards.2", "rewards.5", "rewards.8")
 # %% [markdown] tags=["card"]
 # | Rewards | |
 # |---|---|
-# | sentence | gold is lost by drift (noisy steps) or exploitation (wrong answers paid more than right ones) |
+# | sentence | drift: the pay does not push towards the damage · exploitation: wrong answers, paid as much as right ones or more, are easier to reach |
 # | formula | $\mathbb E[g\mid r]=r/(1+s^2)$ · best of N: $\mathrm{KL}\le\log N-\frac{N-1}N$ |
-# | numbers | B, right on 92 % of pairs: gold 1.57 at best of 32, 0.50 at 256; A, on 75 %: 1.98 at 256 |
-# | KL penalty | stops earlier on the curve of your pay: after the coin 40 of 100 right, from 47, without it none |
-# | GRPO | at its optimum gold turns under graded scores, not under pass or fail |
+# | numbers | best of 256: gold 0.50 under B (right on 92 % of pairs), 1.98 under A (75 %) |
+# | KL penalty | holds you near the start, on the curve of your pay; sorter paid by a coin: 40 of 100 right, from 47, without it none |
+# | GRPO | on B, at its optimum: gold turns under the score, not under pass or fail |
 # | which grader | the most gold at your nats, under your pay |
 
 # %% [markdown]
@@ -511,20 +497,21 @@ score("rewards.1", "rewards.9", "rewards.2", "rewards.5", "rewards.8")
 # the explorer
 task("rewards.t2", capped_reward.capped_reward_explorer(),
      ("With β at its smallest, which cap has the most gold? Say first, "
-      "with a reason: a score of 3 promised the most. Then find it.",
+      "with a reason. Then find it.",
       capped_reward.best_cap_at_no_leash))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# A cap at 2: gold 1.73, against 0.78 at a cap of 3. All scores above the cap are paid alike, so
-# the smallest β ends at the *mean* gold above the cap. What a score *at* the cap promises does not
-# count. Above 3, 82 in 100 answers are glitches; above 2, 26. <!-- cited: 1.73, 0.78, 82, 26 -->
+# A cap at 2: gold 1.73, against 0.78 at a cap of 3. All scores above the cap are paid alike. So as
+# β goes to 0, gold tends to the *mean* gold above the cap, 1.72 and 0.64, and what a score *at* the
+# cap promises does not count. Above 3, 82 in 100 answers are glitches; above 2, 26.
+# <!-- cited: 1.73, 0.78, 1.72, 0.64, 82, 26 -->
 # </details>
 #
-# How do you find that cap? B's scores do not say which of them are glitches, so it takes gold.
-# Label thirty of the starting policy's answers above each possible cap, and take the cap with the
-# highest mean:
+# How do you find that cap? B's scores do not say from where on glitches outnumber good answers.
+# Gold labels do. Label thirty of the starting policy's answers above each possible cap, and take
+# the cap with the highest mean:
 
 # %% jupyter={"source_hidden": true}
 # folded: mean gold above each cap, and 2,000 tries with 30 labels each
@@ -556,33 +543,28 @@ pictures.at_equal_nats(
 #
 # ### Can you see the turn coming?
 #
-# For best of N, Gao et al. describe gold by $d\,(a-b\,d)$, with $d=\sqrt{\mathrm{KL}}$ and $a$, $b$
-# fitted. It peaks at $d=a/2b$. Fit it to gold of best of 2, 4, 8 and 16 under B, before the turn at
-# 2.5 nats:
+# For best of N, Gao et al. describe gold by $d\,(a-b\,d)$, with $d=\sqrt{\mathrm{KL}}$. Fit $a$ and
+# $b$ to best of 2, 4, 8 and 16 under B, all before the turn at 2.5 nats:
 
 # %% jupyter={"source_hidden": true}
-# folded: the formula fitted to N = 2 ... 16, and to N = 2 ... 64
+# folded: the formula fitted to N = 2 ... 16
 nats = torch.tensor(paths["B"]["best of N"][0][1:])      # N = 2 ...
 d, g = nats.sqrt(), torch.tensor(goldB[1:])
-fits = {}
-for last in (4, 6):
-    a, b = fit_gao(d[:last], g[:last])
-    fits[f"fitted up to N = {2**last}"] = (a, b, nats[last - 1].item())
-for name, (a, b, _) in fits.items():
-    print(f"{name}: peak at {(a / (2 * b)) ** 2:.1f} nats")
-bend = g.diff() / d.diff()
-print(f"slope in d, N = 2 to 4: {bend[0]:.2f}, 8 to 16: {bend[2]:.2f}")
-pictures.gao_fits(nats.tolist(), g.tolist(), fits)
+a, b = fit_gao(d[:4], g[:4])
+print(f"the fit expects the peak at {(a / (2 * b)) ** 2:.1f} nats")
+pictures.gao_fits(nats.tolist(), g.tolist(),
+                  {"fitted up to N = 16": (a, b, nats[3].item())})
 
 # %% [markdown]
-# By N = 16 the slope has lost nearly a third, so the points do bend. But a parabola in $d$ cannot
-# bend as suddenly as B's curve. **In this toy the turn cannot be extrapolated with this formula:
-# label at every checkpoint, and stop when gold stops.**
+# **In this toy the fit misses the turn: label at every checkpoint, and stop when gold stops.**
 #
 # Gao et al., on trained reward models: RL follows $d\,(a-b\log d)$; larger reward models reach more
-# gold before they turn; RL spends far more KL than best of N for the same gold; their fits held
-# somewhat beyond their points. One limit of the toy: its errors do not depend on gold. A policy
-# that *learns* can find whole families of glitches, and gold can fall below its start.
+# gold before they turn; RL spends far more KL than best of N for the same gold. On this page RL
+# spends no more, because its *optimum* is drawn. A run also spends nats that buy nothing, as the
+# coin's did.
+#
+# One limit of the toy: its errors do not depend on gold. A policy that *learns* can find whole
+# families of glitches, and gold can fall below its start.
 
 # %% [markdown]
 # ## Exercises
@@ -662,11 +644,10 @@ check.silent_bug_rewards(my_test)
 # <details><summary><b>Does a KL penalty prevent reward hacking?</b></summary>
 #
 # No. It chooses where on the curve of your pay you stop, and it does not lift the curve. So it
-# helps where gold falls with KL. Against exploitation: only past the top, and paid our grader B's
-# score, RL's top was gold 0.26. Against drift the top is the start: with β = 1 our sorter had 40 of
-# 100 right after the coin, from 47, and none without; at equal KL it was no better. The price: it
-# learned less from the right pay (53 against 63 or 64, in small steps). Gao et al. saw a penalty
-# act like early stopping.
+# helps only where gold falls with KL: against exploitation past the curve's peak, against drift
+# from the start. A small sorter paid by a coin kept 40 of 100 right with β = 1, from 47, and none
+# without; at equal KL it was no better. The price: the penalty slows learning from a right pay too.
+# Gao et al. saw a penalty act like early stopping.
 # </details>
 # <details><summary><b>Derive the KL of best of N.</b></summary>
 #
@@ -677,9 +658,10 @@ check.silent_bug_rewards(my_test)
 # </details>
 # <details><summary><b>Reward model X is right on 92 % of pairs, Y on 75 %. Which?</b></summary>
 #
-# Unknown: pairs test the middle, training lives at the top. Take the one with the most gold at your
-# nats, under your pay. At 2.5 nats our B, right on 92 %, gave best of N gold 1.57 and RL paid the
-# score 0.26; A, right on 75 %, gave 1.46 and 1.55. Cheapest first look: the highest-scored answers.
+# Unknown: pairs compare typical answers, training searches for the highest scores. Take the one
+# with the most gold at your nats, under your pay. In a toy, the grader right on 92 % of pairs
+# glitched on two answers of a hundred, and its best of 256 was worth a quarter of the other's.
+# Cheapest first look: the highest-scored answers.
 # </details>
 # <details><summary><b>Which hacks do you expect from a learned reward model, and what do you do?</b></summary>
 #
@@ -694,16 +676,16 @@ check.silent_bug_rewards(my_test)
 # <details><summary><b>Our reward is verifiable. Can it be hacked?</b></summary>
 #
 # Yes, where the check is not the wish. A model paid for passing run_tests learned to rewrite
-# run_tests. Pass or fail alone does not prefer a false pass: at the optimum false passes keep
-# their share of all passes. But on a hard prompt that share can be most. And where false passes
-# are easier to learn than true ones (hard-coded tests), training finds them.
+# run_tests: wrong answers were paid as much as right ones and were easier to reach. Pass or fail
+# alone does not prefer a false pass: at the optimum false passes keep their share of all passes.
+# But on a hard prompt that share can be most, and a run finds first what is easier to reach.
 # </details>
 #
 # <details><summary><b>Best of N, rejection-sampling fine-tuning, RL: what differs?</b></summary>
 #
-# Where the selection happens. Best of N pays at every request. Fine-tuning on the picks moves it
-# into the weights, once. RL repeats it, with wrong answers pushed down too, and follows the size of
-# the reward unless it is normalised or cut. None teaches what is never sampled.
+# Where the selection happens. Best of N costs N answers at every request. Fine-tuning on the picks
+# moves it into the weights, once. RL repeats it, with wrong answers pushed down too, and follows
+# the size of the reward unless it is normalised or cut. None teaches what is never sampled.
 # </details>
 #
 # Judges, distillation, several rewards, and the sentences one hears:

@@ -19,6 +19,7 @@ PAYS = {
     "B": (ORANGE, ":", "s"),
     "B, capped at 2": (BLUE, "--", "^"),
     "GRPO's z-score of pass or fail": (BLUE, "-", "^"),
+    "GRPO's z-score of the score": (BLACK, "--", "o"),
     "the score itself": (ORANGE, ":", "s"),
 }
 
@@ -220,6 +221,6 @@ def gao_fits(
         build,
         size=(900, 290),
         alt=f"Fits of d(a − b d). {said}. The points, nats and gold: {dots}.",
-        caption="Squares: best of 2 to 1,024. Dots: the peak of each fit. Short bars on the axis: "
-        "as far as each fit has seen.",
+        caption="Squares: best of 2 to 1,024. Dot: the peak of the fit. Short bar on the axis: the "
+        "last point it was fitted to.",
     )
