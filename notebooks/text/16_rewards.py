@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 16 · Rewards: what happens when the reward is not what you meant?
 #
-# **After this page** you can tell drift from exploitation, measure a push in nats, and say what a
-# KL penalty does about either.
+# **After this page** you can tell whether the pay or the training loses what you wanted, measure a
+# push in nats, and say what a KL penalty does about it.
 #
 # 38 minutes, then 8 in a second sitting · exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et
 # al. 2023, [arXiv 2210.10760](https://arxiv.org/abs/2210.10760)
@@ -126,15 +126,20 @@ drift.right_and_nats()
 # At equal KL, runs with a penalty have about as many right answers as runs without. **The penalty
 # held these runs near the start. It did not change what a given KL costs.**
 #
-# Two ways to lose gold:
+# Did these two pays *ask* for the loss? A pay's optimum (05) is the starting policy, reweighted by
+# what each answer is paid. The coin pays all alike: 47 of 100 stay. Of the start's answers 85 in
+# 100 were in order, the 47 right ones among them. Pay for order can at most drop the 15 others:
+# then $47/85$, or 55 in 100, are right. The runs ended at 0. So **the training lost the gold, not
+# the pay.** <!-- cited: 47, 85, 15, 55 -->
 #
-# * **Drift**: the pay does not push towards the damage. It is noise, or silent on what gets lost.
-# * **Exploitation**: wrong answers are paid as much as right ones or more, and are easier to reach.
-#   A 4B model, paid when its code passed `run_tests`, learned in every run to rewrite that function
+# * **The training loses it.** Its noise does, as here: the policy **drifts**. So does a way to be
+#   paid that is easier to learn than the right one. A 4B model, paid when its code passed
+#   `run_tests`, learned in every run to rewrite that function
 #   ([a public study](https://www.alignmentforum.org/posts/R5MdWGKsuvdPwGFBG/steering-rl-training-benchmarking-interventions-against)).
+# * **The pay loses it.** Wrong answers are paid *more* than right ones, and the optimum itself has
+#   less gold. This is **over-optimisation**, the subject from here on.
 #
-# The coin is drift. "In order" fits exploitation, since its pay rose; but noise alone suffices at
-# this learning rate, and the penalty held both runs, so this page does not separate the two.
+# Where wrong answers are found that pay, in either case, people speak of reward hacking.
 #
 # <details><summary>One level deeper: random rewards that raised a score</summary>
 #
@@ -150,7 +155,7 @@ drift.right_and_nats()
 #
 # ## Which grader would you buy?
 #
-# Now exploitation alone. The toy has no training noise: 128 prompts with 4,096 answers each, all
+# Now the pay alone. This toy does not train: 128 prompts with 4,096 answers each, all
 # equally likely at the start. Gold is normal with std 1. Two graders score gold plus an error:
 #
 # * **A** is careless: its error has std 1 on every answer.
@@ -450,19 +455,18 @@ reveal("rewards.8",
 # In a real group the opponents come from the current policy. Passes are still paid alike then, and
 # under the score gold still turns ([statements](statements/16_rewards.ipynb)).
 #
-# **At the optimum, pay that cannot tell two answers apart cannot prefer the worse one.** A *run* on
-# pass or fail can still lose gold: by drift, or where false passes are easier to reach.
-#
-# **Another pay can lift the curve. A penalty cannot.**
+# **At the optimum, pay that cannot tell two answers apart cannot prefer the worse one.** It is the
+# rule that 55 of 100 came from. Up to about 1.3 nats the graded score has more gold; after that
+# pass or fail has. **Another pay can lift the curve. A penalty cannot.** <!-- cited: 1.3 -->
 #
 # ## Your pay goes up and gold down: which is it?
 #
-# | test | outcome | verdict | on this page |
+# Ask the *starting* policy, without training: best of N under your pay, judged by gold.
+#
+# | best of N of the start | verdict | what helps | on this page |
 # |---|---|---|---|
-# | 1. pay a coin, same steps | gold falls as much | noise is enough: shrink the steps until a coin keeps gold, then test 2 | the sorter, coin and "in order": all lost |
-# | | gold stays | not noise: test 2 | grader B: a toy without noise |
-# | 2. pay your score in such steps | gold falls | the pay is at fault: exploitation, if wrong answers are among the best paid | grader B: glitches are |
-# | | gold stays | it was drift | not run for "in order" |
+# | gold rises with N | the training loses it | smaller steps, a KL penalty; run a coin to see whether noise is enough | the sorter |
+# | gold turns | the pay loses it | another pay, a cap, fewer nats | grader B |
 
 # %% jupyter={"source_hidden": true}
 # your guesses so far
@@ -476,7 +480,7 @@ score("rewards.1", "rewards.9", "rewards.2", "rewards.5", "rewards.8")
 # %% [markdown] tags=["card"]
 # | Rewards | |
 # |---|---|
-# | sentence | drift: the pay does not push towards the damage · exploitation: wrong answers, paid as much as right ones or more, are easier to reach |
+# | sentence | gold is lost by the pay (its optimum has less) or by the training (drift, an easier way to be paid); best of N of the starting policy tells which |
 # | formula | $\mathbb E[g\mid r]=r/(1+s^2)$ · best of N: $\mathrm{KL}\le\log N-\frac{N-1}N$ |
 # | numbers | best of 256: gold 0.50 under B (right on 92 % of pairs), 1.98 under A (75 %) |
 # | KL penalty | holds you near the start, on the curve of your pay; sorter paid by a coin: 40 of 100 right, from 47, without it none |
@@ -559,8 +563,8 @@ pictures.gao_fits(nats.tolist(), g.tolist(),
 # **In this toy the fit misses the turn: label at every checkpoint, and stop when gold stops.**
 #
 # Gao et al., on trained reward models: RL follows $d\,(a-b\log d)$; larger reward models reach more
-# gold before they turn; RL spends far more KL than best of N for the same gold. On this page RL
-# spends no more, because its *optimum* is drawn. A run also spends nats that buy nothing, as the
+# gold before they turn; RL spends far more KL than best of N for the same gold. Under A RL spends
+# no more here, because its *optimum* is drawn. A run also spends nats that buy nothing, as the
 # coin's did.
 #
 # One limit of the toy: its errors do not depend on gold. A policy that *learns* can find whole
@@ -596,10 +600,9 @@ check.keep_best(my_keep_best)
 # %% [markdown]
 # **3 Several rewards** · 10 minutes. Pay may be made of several scores: `rewards` (P, G, K), K for
 # each of the G answers to a prompt. Say right and polite, 1 or 0: (1, 0), (0, 1), (1, 1), (0, 0).
-# GRPO sums first, 1, 1, 2, 0, so right but rude ties with wrong but polite; and a reward with a
-# large spread drowns the others. GDPO ([arXiv 2601.05242](https://arxiv.org/abs/2601.05242)) takes
-# the z-score of *each* reward in its group and sums those. Return them, (P, G). (Its last step, one
-# z-score over the batch, left out.)
+# GRPO sums first: 1, 1, 2, 0. If one reward has a large spread, it drowns the others. GDPO
+# ([arXiv 2601.05242](https://arxiv.org/abs/2601.05242)) takes the z-score of *each* reward in its
+# group and sums those. Return them, (P, G). (Its last step, one z-score over the batch, left out.)
 #
 # <details><summary>hint</summary>Which dimension are the answers to one prompt? What if all have the same reward?</details>
 
@@ -644,8 +647,8 @@ check.silent_bug_rewards(my_test)
 # <details><summary><b>Does a KL penalty prevent reward hacking?</b></summary>
 #
 # No. It chooses where on the curve of your pay you stop, and it does not lift the curve. So it
-# helps only where gold falls with KL: against exploitation past the curve's peak, against drift
-# from the start. A small sorter paid by a coin kept 40 of 100 right with β = 1, from 47, and none
+# helps only where gold falls with KL: past the peak if the pay is at fault, from the start if the
+# training drifts. A small sorter paid by a coin kept 40 of 100 right with β = 1, from 47, and none
 # without; at equal KL it was no better. The price: the penalty slows learning from a right pay too.
 # Gao et al. saw a penalty act like early stopping.
 # </details>

@@ -323,3 +323,11 @@ def test_grpo_s_pay_is_a_bounded_z_score_that_does_not_tell_passes_apart():
     pay = group_pay(passed, glitchy.softmax(1), torch.Generator().manual_seed(0), groups=4)
     for row, ok in zip(pay, passed.bool(), strict=True):
         assert row[ok].std() < 1e-9 and row[~ok].std() < 1e-9 and row[ok].min() > row[~ok].max()
+
+
+def test_pay_for_order_can_only_raise_the_share_of_right_lists():
+    """Of the start's answers in order the right ones are a part: the optimum keeps only those."""
+    said = pictures.paid_and_true().alt
+    in_order, right = 0.85, 0.47
+    assert f"Paid: from {in_order}" in said and f"{right} to 0.00" in said
+    assert round(100 * right / in_order) == 55 > 100 * right

@@ -65,14 +65,13 @@ def penalised_pays() -> Picture:
     panels = {
         ("coin", 40, 3e-4): "paid: coin",
         ("in order", 40, 3e-4): "paid: in order",
-        ("right list", 40, 3e-4): "paid: right list",
         ("right list", 400, 3e-5): "paid: right list",
     }
     rows = _penalised()
 
     def build(figure, _):
         for k, ((pay, steps, rate), title) in enumerate(panels.items()):
-            axes = figure.add_axes((0.065 + 0.237 * k, 0.2, 0.21, 0.6))
+            axes = figure.add_axes((0.065 + 0.317 * k, 0.2, 0.28, 0.6))
             for beta, (line, mark) in PENALTIES.items():
                 for i, run in enumerate(rows[pay, steps, beta, rate]):
                     axes.plot(range(len(run)), run, color=COLOURS[pay], ls=line, marker=mark,
@@ -91,7 +90,8 @@ def penalised_pays() -> Picture:
     said = "; ".join(
         f"learning rate {rate:g}, paid {pay}, β = {beta:g}: "
         + ", ".join(f"{run[-1]:.2f}" for run in runs)
-        for (pay, _, beta, rate), runs in rows.items()
+        for (pay, steps, beta, rate), runs in rows.items()
+        if (pay, steps, rate) in panels
     )
     return static_figure(
         build,
