@@ -9,13 +9,11 @@
 # %% [markdown]
 # # 16 · Rewards: what happens when the reward is not what you meant?
 #
-# **After this page** you can say when training on a flawed reward helps and when it turns into
-# harm, measure how hard you push in nats, and name what a KL penalty does about it and what not.
+# **After this page** you can tell whether the pay or the training loses what you wanted, measure a
+# push in nats, and say what a KL penalty does about it.
 #
-# 37 minutes, then 10 in a second sitting · exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et
-# al. 2023, [arXiv 2210.10760](https://arxiv.org/abs/2210.10760); heavy tails: Kwa et al. 2024,
-# [arXiv 2407.14503](https://arxiv.org/abs/2407.14503); best of N: Beirami et al. 2024,
-# [arXiv 2401.01879](https://arxiv.org/abs/2401.01879)
+# 38 minutes, then 8 in a second sitting · exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et
+# al. 2023, [arXiv 2210.10760](https://arxiv.org/abs/2210.10760)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -29,33 +27,36 @@ import torch
 from rlnb import check
 from rlnb.classroom.explorers import capped_reward, rare_glitch
 from rlnb.classroom.lesson import predict, reveal, score, task
-from rlnb.classroom.pictures import rewards as pictures
+from rlnb.classroom.pictures import drift, rewards as pictures
 from rlnb.toys.proxy import (answer_pool, best_of_n_kl, fit_gao,
-                             kl_to_uniform)
+                             group_pay, kl_to_uniform)
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
 # ## Five numbers to sort
 #
-# A small transformer is to sort: `27,68,66,11,15?` Its grader pays 1 for five numbers in order and
-# 0 for anything else, so a right answer is always paid. Training is Dr. GRPO, 40 steps of 64
-# answers. How do pay and truth go?
+# **Gold** is what you want. A grader gives an answer a **score**, a proxy for gold. Training
+# **pays** the score, or something made of it.
+#
+# A small transformer is to sort: `27,68,66,11,15?` Gold is the right list. The grader scores 1 for
+# any five numbers in order, else 0, and the score is paid. Training is Dr. GRPO with AdamW,
+# learning rate 3e-4, 40 steps of 64 answers, three seeds. The test is 100 held-out problems, four
+# answers each: a share of these 400 has a standard error of about 2.5 points. <!-- cited: 2.5 -->
 
 # %%
 pictures.paid_and_true()
 
 # %% [markdown]
-# The pay rises. (At this learning rate even the right pay, on the right, teaches little.) Of 100
-# held-out problems 47 were solved before, and none after. One list is right, but 91,962,520 are in
-# order, and the grader cannot tell them apart.
+# On the left the pay rises, from 0.85 to 0.91. Of 100 answers 47 were right before, and none after.
+# One list is right, 91,962,520 are in order, and the grader cannot tell them apart.
+# <!-- cited: 0.85, 0.91 -->
 #
-# Did the pay teach the model to forget the given numbers? The test is a *coin*: it pays four of
-# five answers, whatever they say.
+# A control: a *coin* pays four of five answers, whatever they say.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("rewards.1", "Same base, same 40 steps, but paid by the coin. How "
-        "many of 100 problems are solved after it?",
+predict("rewards.1", "The same model, the same 40 steps, but paid by the "
+        "coin. How many answers of 100 are right after it?",
         ["about 60: it was unlearning that hurt",
          "about 47: a coin teaches nothing",
          "about 25: it forgets at half the speed",
@@ -64,46 +65,102 @@ predict("rewards.1", "Same base, same 40 steps, but paid by the coin. How "
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("rewards.1", "none: it forgets all the same",
-       "In all three seeds. On average a coin's step is 0, but no single "
-       "step is: in a group some answers are paid and some are not, and "
-       "every step moves the weights. What the steps have in common is "
-       "that nothing holds the skill. Of the three pays only that for the "
-       "right list does. "
-       "In steps of a tenth (right) the "
-       "model paid for the right list improves; the other two still "
-       "forget.",
-       pictures.three_pays(),
+       "In all three seeds (left). A coin's gradient is 0 on average, but "
+       "not in a single step: some answers of a group are paid, others "
+       "are not. AdamW cancels the scale of a gradient, so a step made "
+       "only of noise is not a small step. The weights move, and nothing "
+       "leads them back. Pay for the right list has a direction. Steps in "
+       "one direction add up, random steps partly cancel: with smaller "
+       "and more steps the direction wins (right).",
+       drift.three_pays(),
        instead={
            "about 60: it was unlearning that hurt":
            "The coin does not care for right answers either.",
            "about 47: a coin teaches nothing":
            "It teaches nothing, and yet it moves the weights.",
            "about 25: it forgets at half the speed":
-           "It forgets even faster: nothing pulls back.",
+           "After ten steps, a quarter of them, 3 to 5 of 100 are left.",
        })
 
 # %% [markdown]
-# What you want is called **gold**. What you can compute and pay is a **proxy**. A proxy fails in
-# two ways. It can leave gold *unprotected*, as here: gold drifts away, and the pay does not notice.
-# Or its error is *exploited*: what is wrong is paid better, and training goes there. Most of the
-# page is about the second. A 4B model was paid when its code passed a function `run_tests`, and in
-# every run it learned to write that function anew
-# ([a public study](https://www.alignmentforum.org/posts/R5MdWGKsuvdPwGFBG/steering-rl-training-benchmarking-interventions-against)).
+# So noise alone *can* take all gold. Add a KL penalty (k3 in the loss, 05), β = 1, to the coin's
+# run.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("rewards.9", "Paid by the coin, with the penalty. What happens to "
+        "the 47 of 100 right answers?",
+        ["lost as before: a coin has no pull to resist",
+         "lost more slowly: it makes each step smaller",
+         "mostly held: each step away meets a pull back",
+         "raised: its pull is the only signal left"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+kept, gain = drift.penalty_ends(), drift.gained(3e-5)
+reveal("rewards.9", "mostly held: each step away meets a pull back",
+       f"{kept['coin', 1.0]} of 100 are right at the end, and hardly any "
+       "are lost after step 10. The noise has no direction, the penalty's "
+       "pull has one: back to the start. The run paid for any list in "
+       "order is held as well. The price: paid for the right list, in "
+       f"small steps, the model gains {gain[1.0]} of 100 with this "
+       f"penalty and {gain[0.0]} without (far right).",
+       drift.penalised_pays(),
+       instead={
+           "lost as before: a coin has no pull to resist":
+           "The penalty does not act on the pay. It acts on where the "
+           "policy is.",
+           "lost more slowly: it makes each step smaller":
+           "Then the loss would go on to step 40. It ends by step 10.",
+           "raised: its pull is the only signal left":
+           "It pulls to the start, which had 47.",
+       })
 
 # %% [markdown]
-# **The reward can rise while what you wanted is lost. And the reward need not be what loses it.**
+# Does the penalty preserve the skill itself? Compare runs at equal KL to the start:
+
+# %%
+drift.right_and_nats()
+
+# %% [markdown]
+# At equal KL, runs with a penalty have about as many right answers as runs without. **The penalty
+# held these runs near the start. It did not change what a given KL costs.**
+#
+# Did these two pays *ask* for the loss? A pay's optimum (05) is the starting policy, reweighted by
+# what each answer is paid. The coin pays all alike: 47 of 100 stay. Of the start's answers 85 in
+# 100 were in order, the 47 right ones among them. Pay for order can at most drop the 15 others:
+# then $47/85$, or 55 in 100, are right. The runs ended at 0. So **the training lost the gold, not
+# the pay.** <!-- cited: 47, 85, 15, 55 -->
+#
+# * **The training loses it.** Its noise does, as here: the policy **drifts**. So does a way to be
+#   paid that is easier to learn than the right one. A 4B model, paid when its code passed
+#   `run_tests`, learned in every run to rewrite that function
+#   ([a public study](https://www.alignmentforum.org/posts/R5MdWGKsuvdPwGFBG/steering-rl-training-benchmarking-interventions-against)).
+# * **The pay loses it.** Wrong answers are paid *more* than right ones, and the optimum itself has
+#   less gold. This is **over-optimisation**, the subject from here on.
+#
+# Where wrong answers are found that pay, in either case, people speak of reward hacking.
+#
+# <details><summary>One level deeper: random rewards that raised a score</summary>
+#
+# Shao et al. 2025 ([arXiv 2506.10947](https://arxiv.org/abs/2506.10947)) paid at random, and
+# Qwen2.5-Math-7B gained 21 points on MATH-500; the right reward gave 29. Llama 3 and OLMo 2 often
+# gained nothing. <!-- cited: 21, 29, 65, 90 --> Their account: the clip favours what the policy
+# does often already. In this model that was reasoning in code, from 65 % to over 90 % of its
+# answers, and such answers are more often right. Our sorter uses each batch once: its clip never
+# acts, and noise is left. What random pay moves depends on base, optimiser, batch and learning
+# rate: of a second base, with 49 of 100 right, 400 steps a tenth as large on the coin left at most
+# 16. So run the coin as a control at yours. <!-- cited: 49, 16 -->
+# </details>
 #
 # ## Which grader would you buy?
 #
-# The sorter's check was plainly bad. Reward models are right most of the time. How right is right
-# enough?
-#
-# The toy of this page has 128 prompts with 4,096 possible answers each, all equally likely at the
-# start. Gold is normal with std 1. Two graders see gold plus an error.
+# Now the pay alone. This toy does not train: 128 prompts with 4,096 answers each, all
+# equally likely at the start. Gold is normal with std 1. Two graders score gold plus an error:
 #
 # * **A** is careless: its error has std 1 on every answer.
-# * **B** is sharp: its error has std 0.2. But on two answers of a hundred B *glitches*, and there
-#   its error has std 10.
+# * **B** is sharp: its error has std 0.2. But two answers of a hundred are glitches, and there its
+#   error has std 10.
 
 # %%
 P, K = 128, 4096                       # prompts, answers to each
@@ -118,7 +175,7 @@ glitches = torch.rand(P, K, generator=dice) < 0.02
 B = gold + torch.where(glitches, 10.0, 0.2) * normal()
 
 # %% [markdown]
-# Reward models are usually compared on pairs: how often does the better answer score higher?
+# Reward models are compared on pairs: how often does the better answer score higher?
 
 # %% jupyter={"source_hidden": true}
 # folded: on how many of 2,048 pairs a prompt the better one scores higher
@@ -130,28 +187,23 @@ def on_pairs(scores):
 print(f"right on pairs: A {on_pairs(A):.3f}, B {on_pairs(B):.3f}")
 
 # %% [markdown]
-# On pairs B is far ahead. Now use both. The simplest push is **best of N**: draw $N$ answers and
-# keep the one with the highest score.
-#
-# Sort the $K$ answers by score, the lowest first. All $N$ draws lie among the first $k$ with chance
-# $(k/K)^N$. The same for $k-1$, subtracted, leaves the chance that answer $k$ is the best:
+# The simplest way to push is **best of N**: draw $N$ answers, keep the one with the highest score.
 
 # %%
 def best_of(N, scores):
     """(P, K): how often each answer is the best of N draws."""
     rank = scores.argsort(1).argsort(1) + 1      # 1 ... K
+    # all N among the lowest k: (k / K)^N; less the same for k - 1
     return (rank / K) ** N - ((rank - 1) / K) ** N
-
-# %% [markdown]
-# When A chooses from 256 answers, its pick has gold 1.98 on average.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("rewards.2", "B chooses from 256 answers. Gold of what it picks?",
-        ["about 0.5: it mostly picks a glitch",
-         "about 2.7: it sees better than A",
-         "about 2: two glitches in 100 hardly matter",
-         "about 1.5: it picks a glitch now and then"])
+predict("rewards.2", "B chooses from 256 answers. A grader without error "
+        "would pick gold 2.8. What does B pick?",
+        ["about 2.7: most of its scores are sharp",
+         "about 2: two glitches in 100 cost little",
+         "about 1.5: it picks a glitch now and then",
+         "about 0.5: it mostly picks a glitch"])
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # folded: gold and score of best of 1, 2, 4 ... 1024 under A and under B
@@ -169,18 +221,18 @@ scoreB = [mean(w, B) for w in picks["B"]]
 # the answer
 reveal("rewards.2",
        "about 0.5: it mostly picks a glitch",
-       f"{goldB[8]:.2f}, where A has {goldA[8]:.2f}. Of 256 answers about "
+       f"{goldB[8]:.2f}, where careless A has {goldA[8]:.2f}. Of 256 about "
        "five glitch, and about half of those upwards. One of them mostly "
-       "has the highest score. With four answers B was the "
-       "better grader. Its gold is highest at N = 32, and then it falls. "
-       "This fall is called **over-optimisation**.",
+       "has the highest score. Under B gold is highest at N = 32, and "
+       "then it falls. This fall is "
+       "called **over-optimisation**.",
        pictures.score_and_gold(
            draws, {"A": (scoreA, goldA), "B": (scoreB, goldB)}),
        instead={
-           "about 2.7: it sees better than A":
-           "On most pairs it does. Best of 256 does not ask about most "
-           "pairs.",
-           "about 2: two glitches in 100 hardly matter":
+           "about 2.7: most of its scores are sharp":
+           "Most are. But the winner is the highest score, not most "
+           "scores.",
+           "about 2: two glitches in 100 cost little":
            "In 100 answers taken at random they do not. Here 256 are "
            "searched for the highest score.",
            "about 1.5: it picks a glitch now and then":
@@ -188,12 +240,12 @@ reveal("rewards.2",
        })
 
 # %% [markdown]
-# **The grader that is right more often can be the worse one to search with.**
+# **The grader that is right on more pairs can be the worse one to push with.**
 #
 # ## What does a score tell?
 #
-# Why does gold turn under B and not under A? Fix a score $r$ and ask how much gold $g$ to expect
-# behind it. The error $e$ has variance $s^2$, and gold has variance 1:
+# How much gold $g$ is to be expected behind a score $r$? The error $e$ has variance $s^2$, gold has
+# variance 1:
 #
 # $$\begin{aligned}
 # r&=g+e&&\text{what the grader sees. }\textbf{Assumed: both normal, independent}\\
@@ -202,11 +254,8 @@ reveal("rewards.2",
 # \mathbb E[g\mid r]&=\frac{\mathrm{Cov}(g,r)}{\mathrm{Var}(r)}\,r=\frac{r}{1+s^2}&&\text{for normal numbers: the regression line}
 # \end{aligned}$$
 #
-# For A the result is $r/2$: half of any score is luck. Yet a higher score always promises more
-# gold, so a harder push always pays.
-#
-# For B the expectation is a mean over "glitch" and "no glitch", weighted by how likely each is at
-# that score:
+# For A this is $r/2$: a higher score always promises more gold, and gold never turns. For B,
+# average over "glitch" and "no glitch", by their chances at that score:
 
 # %% jupyter={"source_hidden": true}
 # folded: gold to expect under B, and how many of its winners are glitches
@@ -219,20 +268,14 @@ for k in (4, 8):
     print(f"best of {draws[k]}: {100 * caught:.0f} of 100 winners glitch")
 
 # %% [markdown]
-# Up to about 3 the score means what it says. A score of 8 means nothing: a gold of 8 is eight stds
-# out, an error of 8 an ordinary glitch. The more answers compete, the more winners come from up
-# there. **Beyond some score, what is added is error only.**
-#
-# Errors like B's are called **heavy-tailed**: large ones are rare, but far more frequent than a
-# normal distribution allows.
-#
-# Could a test on pairs have warned you?
+# A gold of 8 is eight stds out, an error of 8 an ordinary glitch. **Under B, from a score of about
+# 3 on, a higher score is mostly a larger error.**
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("rewards.t1", rare_glitch.rare_glitch_explorer(),
      ("Build a grader that is right on more pairs than B, on at least "
-      "93.2 %, and yet so bad to search with that its best of 1,024 has "
+      "93.2 %, and yet so bad to push with that its best of 1,024 has "
       "less gold than its best of 4. Say first: fewer glitches, or smaller "
       "ones?",
       rare_glitch.accurate_and_ruinous))
@@ -240,26 +283,26 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# Fewer, but as large: one in two hundred answers, of size 10. Smaller ones at 2 % are harmless at
-# size 1, as wide as gold itself; at size 3 gold already turns. Without any glitch the grader would
-# be right on 93.7 % <!-- cited: 93.7 % --> of pairs.
+# Fewer, but as large: one in two hundred answers. Smaller ones at 2 % are harmless at size 1, as
+# wide as gold itself; at size 3 gold already turns.
 # </details>
 #
-# **The test on pairs cannot see what ruins you:** it never looks at the top of 1,024.
+# **A test on pairs cannot see this:** it compares typical answers, never the best of 1,024.
 #
-# <details><summary>One level deeper: are B's tails heavy?</summary>
+# <details><summary>One level deeper: B's tails, and real reward models</summary>
 #
-# Strictly, no. B is a mix of two normals, and very far out gold would rise again. Over the scores
-# that we reach it acts like a heavy tail. For heavy tails Kwa et al. prove that the proxy can rise
-# without limit, at hardly any KL, while gold stays where it began
-# ([statements](statements/16_rewards.ipynb)).
+# Errors that are large far more often than normal ones are **heavy-tailed**. For such errors Kwa et
+# al. 2024 ([arXiv 2407.14503](https://arxiv.org/abs/2407.14503)) prove that the score can rise
+# without limit, at hardly any KL, while gold stays where it began. The reward models they measured
+# looked light-tailed. Gao et al. measured other ones, and there gold turned. A likely further
+# cause: the error was small on answers like those the reward model learned from, and training
+# leaves them. Then label answers of the trained policy and train the reward model again.
 # </details>
 #
 # ## How hard was that push?
 #
-# Best of $N$ pushes with $N$, and RL pushes with $\beta$. What measures both? The KL to the
-# starting policy. For best of $N$ it can be derived. Let $u$ be the share of the policy's answers
-# that score lower.
+# The KL to the starting policy measures any push. For best of $N$, let an answer's **rank** $u$ be
+# the share of the policy's answers that score lower:
 #
 # $$\begin{aligned}
 # \Pr(u\le x)&=x&&\text{one draw: }u\text{ is uniform. }\textbf{Assumed: each answer is rare, no two score alike}\\
@@ -269,25 +312,24 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # &=\log N-\frac{N-1}{N}&&\textstyle\int_0^1 N u^{N-1}\log u\,du=-\frac1N\text{, by parts}
 # \end{aligned}$$
 #
-# If answers tie or are not rare, the formula is an upper bound. And no N brings the KL above
-# $-\log\pi(\text{best answer})$, where all probability is on that answer. In the toy an
-# answer has probability 1/4,096, so that end is at 8.3 nats:
+# With ties, or frequent answers, it is an upper bound. The toy ends at $\log 4{,}096$:
 
 # %% jupyter={"source_hidden": true}
 # folded: the formula against the toy
-for N in (32, 64, 256, 1024, 10**6):
+for N in (32, 256, 10**6):
     exact = kl_to_uniform(best_of(N, B)).mean().item()
     print(f"best of {N:9,d}: formula {best_of_n_kl(N):5.2f}, "
           f"toy {exact:5.2f} nats")
 
 # %% [markdown]
-# **Each doubling of $N$ adds at most $\log 2$ nats, so KL grows like $\log N$.** Little, but not
-# harmless: the best of 256 that ruined gold is 4.5 nats from the start.
+# **KL grows like $\log N$**, and under B few nats ruin gold: best of 256 is at 4.55.
+# <!-- cited: 4.55 -->
 #
-# ## Does a KL penalty protect you?
+# ## Does a KL penalty help here too?
 #
-# Let RL be paid the raw score. Its exact optimum
-# is $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1), $R$ the score:
+# Pay RL a number $R$, with a KL penalty. Its optimum is
+# $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1). We let $R$ be B's score or, for
+# comparison, the score's rank $u$: which answer is better, not by how much.
 
 # %%
 def leashed(beta, scores):
@@ -295,12 +337,13 @@ def leashed(beta, scores):
     return (scores / beta).softmax(1)
 
 # %% [markdown]
-# At equal KL no other policy has a higher mean score. Take grader B and allow 2.5 nats. Best of 32
-# costs just that and reaches gold 1.57, the top of its curve.
+# Best of 32 under B costs 2.5 nats and has gold 1.57, the peak of its curve. Give RL, paid the
+# score, the same 2.5 nats.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("rewards.5", "The RL optimum with 2.5 nats under B: its gold?",
+predict("rewards.5", "RL, paid B's score, at 2.5 nats: what gold has its "
+        "optimum?",
         ["about 0.25: it spends them on glitches",
          "about 1.0: it finds somewhat more glitches",
          "about 1.57: equal nats buy equal gold",
@@ -315,7 +358,7 @@ def path(weights):
 
 betas = (10, 5, 4, 3.4, 3, 2.5, 2, 1.5, 1, 0.7, 0.5, 0.35)
 paths = {name: {"best of N": path(picks[name]),
-                "RL": path([leashed(b, s) for b in betas])}
+                "RL, paid the score": path([leashed(b, s) for b in betas])}
          for name, s in (("A", A), ("B", B))}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -324,16 +367,17 @@ for name, s in (("A", A), ("B", B)):
     rank = s.argsort(1).argsort(1) / K
     paths[name]["RL, paid the rank"] = path(
         [leashed(b, rank) for b in (1, 0.3, 0.1, 0.05, 0.03, 0.01)])
-worth = paths["B"]["RL"][1]
+worth = paths["B"]["RL, paid the score"][1]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("rewards.5",
        "about 0.25: it spends them on glitches",
-       f"{worth[3]:.2f}, and no β brings more. A prompt's highest scores, "
-       "up to 25, are glitches, and e^(R/β) goes by how high a score is. "
-       "Best of N only asks which one is first. "
-       "**Equal nats are not equal harm.**",
+       f"{worth[3]:.2f}, and no β brings more. A prompt's highest score "
+       f"is a glitch, on average {B.max(1).values.mean():.0f}, and "
+       "the weight e^(R/β) grows with the size of a score. Best of N uses "
+       "only ranks. RL paid the rank (triangles) "
+       "lies on its curve. **At equal nats gold depends on the pay.**",
        pictures.one_ruler(paths),
        instead={
            "about 1.0: it finds somewhat more glitches":
@@ -341,89 +385,27 @@ reveal("rewards.5",
            "about 1.57: equal nats buy equal gold":
            "Equal nats say how far a policy goes, not where to.",
            "above 1.57: it is the best use of 2.5 nats":
-           "It is the best in score.",
+           "No policy at 2.5 nats has a higher mean score. Gold is not the "
+           "score.",
        })
 
 # %% [markdown]
-# Why so little? The error $e$ of either grader is independent of gold, so the weight splits:
-# $e^{(g+e)/\beta}=e^{g/\beta}\,e^{e/\beta}$. The first factor moves the mean of gold from 0 to
-# $1/\beta$. The second moves the error alone. So at a $\beta$ that is not small both graders have
-# about the same gold, and differ in the nats that they burn for it:
-
-# %% jupyter={"source_hidden": true}
-# folded: what a β costs, and which β 2.5 nats pay for
-cost, got = zip(*(path([leashed(5, s)]) for s in (A, B)))
-print(f"β = 5: gold {got[0][0]:.2f} for {cost[0][0]:.2f} nats under A, "
-      f"{got[1][0]:.2f} for {cost[1][0]:.2f} under B")
-cost, got = path([leashed(0.63, A), leashed(3.4, B)])
-print(f"{cost[0]:.1f} nats under A: β = 0.63, gold {got[0]:.2f}")
-print(f"{cost[1]:.1f} nats under B: β = 3.4,  gold {got[1]:.2f}")
-
-# %% [markdown]
-# Large errors are dear: under B the nats are gone before $\beta$ is small. **β chooses where on the
-# curve of your pay you stop. It does not lift that curve.** In the toy that is so by construction.
-# Gao et al. measured it: runs with and without a penalty lay on one curve.
-#
-# That was exploitation. And the first failure, the sorter that drifted?
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("rewards.9", "The coin once more, now with a KL penalty (β = 1, k3 "
-        "in the loss). It begins at 47 of 100. How many are solved after "
-        "the 40 steps?",
-        ["none: a penalty adds nothing that is right",
-         "about 20: it slows the drift down",
-         "about 40: it holds nearly all",
-         "about 60: held there, it learns"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-kept = pictures.leashed_pays()
-reveal("rewards.9", "about 40: it holds nearly all",
-       "The penalty pays for staying where the skill was. "
-       + "; ".join(f"β = {beta:g}: {rows}" for beta, rows in kept.items())
-       + ". **A KL penalty can hold what drift would lose. It does not "
-       "cure a wrong pay.** (At this rate even the right pay teaches "
-       "little, so what β = 1 costs a run that learns is not shown here.)",
-       instead={
-           "none: a penalty adds nothing that is right":
-           "It adds nothing, but it keeps: the reference was right on 47.",
-           "about 20: it slows the drift down":
-           "So about it is at β = 0.1, where it is weaker.",
-           "about 60: held there, it learns":
-           "From a coin there is nothing to learn.",
-       })
-
-# %% [markdown]
-# <details><summary>One level deeper: real reward models, and a list that ends</summary>
-#
-# Those that Kwa et al. measured looked light-tailed. Gold turns in Gao's runs, of other reward
-# models, all the same: so heavy tails are probably not the whole story. A likely part: the error
-# was small on answers like those that the model learned from, and training leaves them. Against
-# that one labels fresh answers of the trained policy, and trains the reward model again.
-#
-# In the toy gold falls at last: the list of answers ends, and a tiny β puts all probability on the
-# one with the highest score, a glitch with ordinary gold.
-# </details>
-# <details><summary>One level deeper: best of N is RL, too</summary>
-#
-# Look at the third line of the derivation: $N u^{N-1}=N e^{(N-1)\log u}$. That is
-# $\pi_{\text{ref}}\,e^{R/\beta}$ with the pay $\log u$ and $\beta=1/(N-1)$. Best of $N$ is RL that
-# is paid by rank, which forgets how large an error is. Paid the rank $u$ itself, RL comes close to
-# its curve (triangles).
-# </details>
+# **At the optimum β chooses where on the curve of your pay you stop. It does not lift the curve.**
+# Under A a penalty only costs gold. Under B it helps past the curve's peak, where one glitch of the
+# 4,096 answers has most of the probability. The peak is 0.26.
+# <!-- cited: 0.26 -->
 #
 # ## You run GRPO. Which curve is yours?
 #
-# We do not run GRPO here. We take what it pays an answer beside seven of the starting policy, and
-# go to the optimum of that pay: the z-score in a group of eight, at most √7, about 2.6, however
-# high a glitch scores. Often the grader only says pass or fail. Let B pass all scores above 2: then
-# 26 in 100 passes are glitches. <!-- cited: 2.6, 26 -->
+# GRPO pays an answer its z-score in a group. Let $R$ be the mean of this pay beside seven answers
+# of the *starting* policy. With these opponents fixed, the optimum has the formula above.
+#
+# Let B pass all scores above 2 and fail the rest. A glitch that passes is a **false pass**.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("rewards.8", "GRPO, paid 1 for a pass and 0 for a fail, and β goes "
-        "to 0: you push as hard as you can. What does gold do?",
+predict("rewards.8", "GRPO on pass or fail. β goes to 0: the push grows "
+        "without limit. What does gold do?",
         ["it rises, then falls: the false passes spread",
          "it rises and stays: the false passes keep their share",
          "it rises, then falls to 0: one glitch takes all",
@@ -431,71 +413,66 @@ predict("rewards.8", "GRPO, paid 1 for a pass and 0 for a fail, and β goes "
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # folded: what GRPO pays an answer, and the RL optimum for that pay
-def group_pay(rewards):
-    """Mean z-score of each answer, beside 7 of the starting policy's."""
-    seats = torch.Generator().manual_seed(3)
-    pay = torch.zeros(P, K)
-    for _ in range(48):
-        others = rewards.gather(
-            1, torch.randint(K, (P, 7), generator=seats))
-        mid = (others.sum(1, keepdim=True) + rewards) / 8
-        square = (others**2).sum(1, keepdim=True) + rewards**2
-        std = (square / 8 - mid**2).clamp_min(0).sqrt()
-        pay += (rewards - mid) / (std + 1e-4) / 48
-    return pay
-
+fresh, even = torch.Generator().manual_seed(3), torch.full((P, K), 1 / K)
 passed = (B > 2).double()
-grpo = {name: path([leashed(b, group_pay(pay)) for b in
-                    (4, 2, 1.5, 1, 0.7, 0.5, 0.4, 0.3, 0.2, 0.1)])
-        for name, pay in (("z-score, pass or fail", passed),
-                          ("z-score of the score", B))}
-grpo["the raw score"] = paths["B"]["RL"]
+pay = group_pay(passed, even, fresh, groups=48)
+graded = group_pay(B, even, fresh, groups=16)
+strengths = (4, 2, 1.5, 1, 0.7, 0.5, 0.4, 0.3, 0.2, 0.1)
+grpo = {"GRPO's z-score of pass or fail": path(
+            [leashed(b, pay) for b in strengths]),
+        "GRPO's z-score of the score": path(
+            [leashed(b, graded) for b in strengths]),
+        "the score itself": paths["B"]["RL, paid the score"]}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-ends, turns = grpo["z-score, pass or fail"], grpo["z-score of the score"]
-top = turns[1].index(max(turns[1]))
+turn = grpo["GRPO's z-score of the score"]
 share = (passed * glitches).sum() / passed.sum()
 reveal("rewards.8",
        "it rises and stays: the false passes keep their share",
        "Every pass is paid alike, so no β moves probability from a true "
-       f"pass to a false one: {100 * share:.0f} in 100 are false at the "
-       "start, and at the end. Gold climbs to the mean of what passes, "
-       f"{ends[1][-1]:.2f}. If the z-score is taken of the *score*, gold "
-       f"turns: {turns[1][top]:.1f} at {turns[0][top]:.1f} nats is its "
-       "highest. A glitch's pay is bounded now, but still above an "
-       "honest answer's.",
+       f"pass to a false one: {100 * share:.0f} in 100 passes are false at "
+       "the start, and at the end. Gold climbs to the mean of what "
+       "passes. **GRPO on B's score** (black): gold turns at about "
+       f"{max(turn[1]):.1f}, between the score itself (0.26) and its rank "
+       "(1.57). A z-score among eight is at most √7, so a huge glitch is "
+       "paid little more than a large one. That lifts the curve. But a "
+       "glitch is still paid more than a good answer, and so it turns.",
        pictures.at_equal_nats(
-           grpo, "z-scores beside seven answers of the starting policy. "
-           "The blue line ends where all probability is on passes."),
+           grpo, "Grader B. The blue line ends where all probability is on "
+           "passes."),
        instead={
            "it rises, then falls: the false passes spread":
-           "At whose cost? A true pass is paid as much.",
+           "For that they would have to be paid more than true passes.",
            "it rises, then falls to 0: one glitch takes all":
-           "So it is on raw scores. Here it is one pass among many.",
+           "So it is when the score itself is paid. Here a glitch is one "
+           "pass among many.",
            "it hardly rises: the false passes eat the nats":
-           "A false pass is paid 1, and not 25.",
+           "Three of four passes are true, at every β.",
        })
 
 # %% [markdown]
-# **Pay that cannot tell two answers apart cannot prefer the worse one.** So with pass or fail the
-# *optimum* does not turn. A run may all the same: if a false pass is easier to learn than a true
-# one, as one trick for all prompts is (`run_tests`); or if its steps lose what the pay does not
-# protect, as the sorter's did. Graded scores gave the dashed curve here: better at
-# first, and it turns. Dr. GRPO does not divide by the std; its pay is the raw score, shifted and
-# scaled: the dotted curve.
+# In a real group the opponents come from the current policy. Passes are still paid alike then, and
+# under the score gold still turns ([statements](statements/16_rewards.ipynb)).
 #
-# **Judge a grader by its gold at the nats and under the pay that you will use, and not by pairs:**
-# at 2.5 nats B gave best of N 1.57, and RL on raw scores 0.26. <!-- cited: 2.5, 1.57, 0.26 --> In a
-# real run, plot gold (held-out tests, a grader never trained on) at every checkpoint beside score
-# and KL. And read the answers with the *highest* scores: in a random sample two glitches in 100
-# look like nothing.
+# **At the optimum, pay that cannot tell two answers apart cannot prefer the worse one.** It is the
+# rule that 55 of 100 came from. Up to about 1.3 nats the graded score has more gold; after that
+# pass or fail has. **Another pay can lift the curve. A penalty cannot.** <!-- cited: 1.3 -->
+#
+# ## Your pay goes up and gold down: which is it?
+#
+# Ask the *starting* policy, without training: best of N under your pay, judged by gold.
+#
+# | best of N of the start | verdict | what helps | on this page |
+# |---|---|---|---|
+# | gold rises with N | the training loses it | smaller steps, a KL penalty; run a coin to see whether noise is enough | the sorter |
+# | gold turns | the pay loses it | another pay, a cap, fewer nats | grader B |
 
 # %% jupyter={"source_hidden": true}
 # your guesses so far
 toy = answer_pool()
 assert all(torch.equal(x, y) for x, y in zip(toy, (gold, A, B)))
-score("rewards.1", "rewards.2", "rewards.5", "rewards.9", "rewards.8")
+score("rewards.1", "rewards.9", "rewards.2", "rewards.5", "rewards.8")
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -503,44 +480,42 @@ score("rewards.1", "rewards.2", "rewards.5", "rewards.9", "rewards.8")
 # %% [markdown] tags=["card"]
 # | Rewards | |
 # |---|---|
-# | sentence | you train on a proxy; gold follows it until the new winners have less gold than those they replace, then it turns, and nothing in the loss shows it |
-# | formula | one normal error: $\mathbb E[g\mid r]=r/(1+s^2)$, never turns · best of N: $\mathrm{KL}\le\log N-(N-1)/N$, equal while each answer is rare · RL: $\pi_{\text{ref}}e^{R/\beta}$ |
-# | numbers | B, right on 92 % of pairs: gold 1.57 at N = 32, 0.50 at 256; A, right on 75 %: 1.98 at 256. At 2.5 nats under B: best of N 1.57, RL 0.26 |
-# | the KL penalty | β chooses where on the curve of your pay you stop; it does not lift it. Against drift it helps: the sorter kept 40 of 47 |
-# | GRPO | at the optimum: pass or fail climbs to what passes; graded scores turn. A run may also drift, or learn the easier pass |
-# | what lifts it | another pay: the rank instead of the score; a cap where glitches are outnumbered |
-# | which grader | the one with the most gold at the nats, and under the pay, that you will use |
+# | sentence | gold is lost by the pay (its optimum has less) or by the training (drift, an easier way to be paid); best of N of the starting policy tells which |
+# | formula | $\mathbb E[g\mid r]=r/(1+s^2)$ · best of N: $\mathrm{KL}\le\log N-\frac{N-1}N$ |
+# | numbers | best of 256: gold 0.50 under B (right on 92 % of pairs), 1.98 under A (75 %) |
+# | KL penalty | holds you near the start, on the curve of your pay; sorter paid by a coin: 40 of 100 right, from 47, without it none |
+# | GRPO | on B, at its optimum: gold turns under the score, not under pass or fail |
+# | which grader | the most gold at your nats, under your pay |
 
 # %% [markdown]
 # ## Second sitting: what can a few gold labels buy?
 #
-# You own B. Gold exists, but each label costs. Two uses: to change the pay, and to stop in time.
+# You own B. Gold labels exist, and each costs. Two uses: to change the pay, and to stop in time.
 #
 # ### A cap
 #
-# Change what is paid: a score beyond the cap, above or below, is cut to it. All answers up there
-# earn the same.
+# A score beyond the cap, above or below, is cut to it and then paid. All answers up there earn the
+# same.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("rewards.t2", capped_reward.capped_reward_explorer(),
-     ("Best of N reached gold 1.57 under B. Reach 1.65 with a cap. Say "
-      "first, with a reason: does the cap belong as high as gold goes, "
-      "near 3.5, or lower? And once it is right, can a small β still do "
-      "harm?", capped_reward.capped_well))
+     ("With β at its smallest, which cap has the most gold? Say first, "
+      "with a reason. Then find it.",
+      capped_reward.best_cap_at_no_leash))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# Lower, at 2. Answers above the cap tie, so what counts is *their* mean gold: 1.7 above 2, but 0.6
-# above 3, where 82 in 100 are glitches. With the cap at 2 a small β is safe: as with pass or fail,
-# gold climbs to what is up there, and stays. With the cap at 3 it turns: a small β leaves the
-# honest answers between 2 and 3 for those that tie at 3. <!-- cited: 1.7, 0.6, 82 -->
+# A cap at 2: gold 1.73, against 0.78 at a cap of 3. All scores above the cap are paid alike. So as
+# β goes to 0, gold tends to the *mean* gold above the cap, 1.72 and 0.64, and what a score *at* the
+# cap promises does not count. Above 3, 82 in 100 answers are glitches; above 2, 26.
+# <!-- cited: 1.73, 0.78, 1.72, 0.64, 82, 26 -->
 # </details>
 #
-# How do you find that cap *without* looking at gold? You cannot: B's scores do not say which of
-# them are glitches. But it is cheap. Label thirty of the starting policy's answers above each
-# possible cap, and take the cap with the highest mean:
+# How do you find that cap? B's scores do not say from where on glitches outnumber good answers.
+# Gold labels do. Label thirty of the starting policy's answers above each possible cap, and take
+# the cap with the highest mean:
 
 # %% jupyter={"source_hidden": true}
 # folded: mean gold above each cap, and 2,000 tries with 30 labels each
@@ -554,87 +529,46 @@ for cap, g, n in zip(caps, above, tries.argmax(0).bincount(minlength=4)):
           f"chosen in {100 * n / 2000:.0f} of 100 tries")
 
 # %% [markdown]
-# So which grader would you buy? Plot gold *against* nats, and compare there:
+# So which grader would you buy? Compare gold at equal nats:
 
 # %% jupyter={"source_hidden": true}
 # folded: RL under A, under B and under B capped at 2, at equal nats
 capped = path([leashed(b, B.clamp(-2, 2)) for b in
-               (10, 3, 1, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)])
+               (10, 3, 1, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.01)])
 pictures.at_equal_nats(
-    {"A": paths["A"]["RL"], "B": paths["B"]["RL"],
-     "B, capped at 2": capped},
-    "The capped grader is ahead up to about 3 nats, and there its line "
-    "ends. A is careless and goes on.")
+    {"A": paths["A"]["RL, paid the score"],
+     "B": paths["B"]["RL, paid the score"], "B, capped at 2": capped},
+    "The capped grader is ahead up to about 3 nats. Its line ends at 3.4, "
+    "where all probability is above the cap. A goes on.")
 
 # %% [markdown]
-# If you push up to about 3 nats, buy B and 120 labels for its cap. Beyond that buy A: the best
-# answers of capped B all tie, so it has nothing left to choose from. (For a scale: Ziegler et al.
-# steer β towards a few nats an answer, [statements 05](statements/05_kl.ipynb).)
+# Up to about 3 nats, buy B and 120 labels for its cap. Beyond that, A: the best answers of capped B
+# all tie, so it has nothing left to choose from.
 #
 # ### Can you see the turn coming?
 #
-# The other use is to stop in time. For best of N Gao et al. describe gold by $d\,(a-b\,d)$, with
-# $d=\sqrt{\mathrm{KL}}$, $a$ and $b$ fitted. (Why a root? Under A gold is $1/\beta$ and the KL
-# $1/\beta^2$.) The formula peaks at $d=a/2b$. You have labelled best of 2, 4, 8 and 16 under B,
-# where gold still rises, and you fit.
+# For best of N, Gao et al. describe gold by $d\,(a-b\,d)$, with $d=\sqrt{\mathrm{KL}}$. Fit $a$ and
+# $b$ to best of 2, 4, 8 and 16 under B, all before the turn at 2.5 nats:
 
 # %% jupyter={"source_hidden": true}
-# your guess
-predict("rewards.7", "Gold peaks at 2.5 nats, N = 32. Where does the fit "
-        "to N = 2 ... 16 put the peak?",
-        ["near 1.5 nats: too early", "near 2.5 nats: about right",
-         "near 3.5 nats: a little late", "beyond 10 nats: much too late"])
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# folded: the formula fitted to N = 2 ... 16, and to N = 2 ... 64
+# folded: the formula fitted to N = 2 ... 16
 nats = torch.tensor(paths["B"]["best of N"][0][1:])      # N = 2 ...
 d, g = nats.sqrt(), torch.tensor(goldB[1:])
-fits = {}
-for last in (4, 6):
-    a, b = fit_gao(d[:last], g[:last])
-    fits[f"fitted up to N = {2**last}"] = (a, b, nats[last - 1].item())
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-peaks = [(a / (2 * b)) ** 2 for a, b, _ in fits.values()]
-reveal("rewards.7", "beyond 10 nats: much too late",
-       f"{peaks[0]:.0f} nats, since the points before the turn hardly "
-       "bend. With N = 32 and 64 added, one of them beyond the top, the "
-       f"fit says {peaks[1]:.1f}. In this toy the glitches are too rare to "
-       "show before the turn. (Gao et al. report fits that held somewhat "
-       "beyond their points.)",
-       pictures.gao_fits(nats.tolist(), g.tolist(), fits),
-       instead={
-           "near 1.5 nats: too early":
-           "Gold still rises there, and the points say so.",
-           "near 2.5 nats: about right":
-           "For that the points would have to bend before the top. They "
-           "hardly do.",
-           "near 3.5 nats: a little late":
-           "Only once a point beyond the top is in.",
-       })
+a, b = fit_gao(d[:4], g[:4])
+print(f"the fit expects the peak at {(a / (2 * b)) ** 2:.1f} nats")
+pictures.gao_fits(nats.tolist(), g.tolist(),
+                  {"fitted up to N = 16": (a, b, nats[3].item())})
 
 # %% [markdown]
-# **In this toy the turn cannot be extrapolated: keep labelling at every checkpoint, and stop when
-# gold stops.**
+# **In this toy the fit misses the turn: label at every checkpoint, and stop when gold stops.**
 #
-# <details><summary>One level deeper: practice, and the toy's limits</summary>
+# Gao et al., on trained reward models: RL follows $d\,(a-b\log d)$; larger reward models reach more
+# gold before they turn; RL spends far more KL than best of N for the same gold. Under A RL spends
+# no more here, because its *optimum* is drawn. A run also spends nats that buy nothing, as the
+# coin's did.
 #
-# * **Three graders like B, paid their median.** If they glitch on different answers, two outvote
-#   the third: best of 256 has gold 2.7, where one B has 0.5. If they share 30 of 100 glitches, 1.6,
-#   and 0.5 at 1,024: shared glitches are rarer, and a harder search finds them
-#   ([statements](statements/16_rewards.ipynb)). Several reward models: Coste et al. 2023,
-#   [arXiv 2310.02743](https://arxiv.org/abs/2310.02743); that they share mistakes: Eisenstein et
-#   al. 2023, [arXiv 2312.09244](https://arxiv.org/abs/2312.09244). <!-- cited: 2.7, 0.5, 1.6 -->
-# * **In libraries.** TRL's GRPO takes `reward_funcs` (a list) and `reward_weights`; verl a
-#   `compute_score` function. Neither knows gold. Best of N is a loop of your own.
-# * **What the toy is not.** Its errors are drawn once and do not depend on gold. A policy that
-#   *learns* can find whole families of glitches, so gold can fall below its start.
-#   Here it falls back to the start at worst.
-# </details>
-
-# %%
-score("rewards.7")
+# One limit of the toy: its errors do not depend on gold. A policy that *learns* can find whole
+# families of glitches, and gold can fall below its start.
 
 # %% [markdown]
 # ## Exercises
@@ -664,9 +598,9 @@ def my_keep_best(rewards, least):
 check.keep_best(my_keep_best)
 
 # %% [markdown]
-# **3 Several rewards** · 10 minutes. Right, short, polite: K rewards for an answer, `rewards` (P,
-# G, K). GRPO sums them and takes the z-score. Then (right, rude) and (wrong, polite) have the same
-# advantage in every group, and a reward with a large spread drowns the others. GDPO
+# **3 Several rewards** · 10 minutes. Pay may be made of several scores: `rewards` (P, G, K), K for
+# each of the G answers to a prompt. Say right and polite, 1 or 0: (1, 0), (0, 1), (1, 1), (0, 0).
+# GRPO sums first: 1, 1, 2, 0. If one reward has a large spread, it drowns the others. GDPO
 # ([arXiv 2601.05242](https://arxiv.org/abs/2601.05242)) takes the z-score of *each* reward in its
 # group and sums those. Return them, (P, G). (Its last step, one z-score over the batch, left out.)
 #
@@ -704,16 +638,19 @@ check.silent_bug_rewards(my_test)
 #
 # <details><summary><b>What is reward over-optimisation, and how do you notice it?</b></summary>
 #
-# Past some point pushing on a proxy lowers what you want: the answers that a harder push adds win
-# by errors. The training log cannot show it, since it only holds the proxy. Keep a gold measure,
+# Past some point a harder push on the score lowers what you want: the answers it adds win by
+# errors. The training log cannot show it, since it holds only the score. Keep a gold measure,
 # held-out tests, human labels or an untouched grader, plot it against KL at every checkpoint, and
-# read the top-scored answers.
+# read the top-scored answers. Gao et al. 2023 fit gold with d the root of the KL: d (a − b d) for
+# best of N, d (a − b log d) for RL; larger reward models reach more gold before they turn.
 # </details>
 # <details><summary><b>Does a KL penalty prevent reward hacking?</b></summary>
 #
-# It helps against drift: our sorter kept 40 of 47 problems with it, and none without. Against a pay
-# whose errors are exploited it only decides how far you go: 2.5 nats bought glitches and gold 0.26
-# in our toy. Gao et al. saw a penalty act like early stopping.
+# No. It chooses where on the curve of your pay you stop, and it does not lift the curve. So it
+# helps only where gold falls with KL: past the peak if the pay is at fault, from the start if the
+# training drifts. A small sorter paid by a coin kept 40 of 100 right with β = 1, from 47, and none
+# without; at equal KL it was no better. The price: the penalty slows learning from a right pay too.
+# Gao et al. saw a penalty act like early stopping.
 # </details>
 # <details><summary><b>Derive the KL of best of N.</b></summary>
 #
@@ -724,22 +661,34 @@ check.silent_bug_rewards(my_test)
 # </details>
 # <details><summary><b>Reward model X is right on 92 % of pairs, Y on 75 %. Which?</b></summary>
 #
-# Unknown: pairs test the middle, training lives at the top. Ask for gold of best of N at the N, or
-# the KL, you will train to, and for what its highest-scored answers look like.
+# Unknown: pairs compare typical answers, training searches for the highest scores. Take the one
+# with the most gold at your nats, under your pay. In a toy, the grader right on 92 % of pairs
+# glitched on two answers of a hundred, and its best of 256 was worth a quarter of the other's.
+# Cheapest first look: the highest-scored answers.
+# </details>
+# <details><summary><b>Which hacks do you expect from a learned reward model, and what do you do?</b></summary>
+#
+# Length ([2310.03716](https://arxiv.org/abs/2310.03716)), agreeing with the user
+# ([2310.13548](https://arxiv.org/abs/2310.13548)), lists and a confident tone, and phrases nobody
+# thought of. Look: score against length, the top-scored answers, a little gold. Then: a penalty or
+# matched pairs for a hack you can name; several reward models, paying a low or middle score
+# ([2310.02743](https://arxiv.org/abs/2310.02743)), which helps as far as they err apart; new labels
+# on the policy's own answers, and train the reward model again. Each hack closed makes the next
+# one worth finding, so keep measuring.
 # </details>
 # <details><summary><b>Our reward is verifiable. Can it be hacked?</b></summary>
 #
 # Yes, where the check is not the wish. A model paid for passing run_tests learned to rewrite
-# run_tests. Pass or fail alone does not prefer a false pass: it keeps its share of the passes while
-# it is no easier to learn than a true one. But on a hard prompt that share can be most, and where a
-# false pass is easier (hard-coded tests), training finds it.
+# run_tests: wrong answers were paid as much as right ones and were easier to reach. Pass or fail
+# alone does not prefer a false pass: at the optimum false passes keep their share of all passes.
+# But on a hard prompt that share can be most, and a run finds first what is easier to reach.
 # </details>
 #
 # <details><summary><b>Best of N, rejection-sampling fine-tuning, RL: what differs?</b></summary>
 #
-# Where the selection happens. Best of N pays at every request. Fine-tuning on the picks moves it
-# into the weights, once. RL repeats it, with wrong answers pushed down too, and follows the size of
-# the reward unless it is normalised or cut. None teaches what is never sampled.
+# Where the selection happens. Best of N costs N answers at every request. Fine-tuning on the picks
+# moves it into the weights, once. RL repeats it, with wrong answers pushed down too, and follows
+# the size of the reward unless it is normalised or cut. None teaches what is never sampled.
 # </details>
 #
 # Judges, distillation, several rewards, and the sentences one hears:

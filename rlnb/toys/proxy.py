@@ -25,6 +25,7 @@ __all__ = [
     "best_of_n_kl",
     "best_of_n_weights",
     "fit_gao",
+    "group_pay",
     "kl_to_uniform",
     "pool_kl",
     "tilted_weights",
@@ -77,6 +78,31 @@ def tilted_weights(scores: Tensor, beta: float) -> Tensor:
     if not beta > 0:
         raise ValueError(f"beta must be above 0, got {beta}.")
     return (scores / beta).softmax(-1)
+
+
+def group_pay(
+    scores: Tensor, weights: Tensor, dice: torch.Generator, groups: int = 48, size: int = 8
+) -> Tensor:
+    """(P, K) what GRPO pays each answer: its z-score beside size - 1 opponents, mean of `groups`.
+
+    scores (P, K); weights (P, K), the policy that writes the opponents, sums to 1. The std divides
+    by `size`, so no pay is above sqrt(size - 1).
+
+    >>> even = torch.full((1, 2), 0.5, dtype=torch.float64)
+    >>> score = torch.tensor([[0.0, 9.0]], dtype=torch.float64)
+    >>> pay = group_pay(score, even, torch.Generator().manual_seed(0))
+    >>> pay[0, 0].item() < 0 < pay[0, 1].item() < 7**0.5
+    True
+    """
+    seats, pay = weights.cumsum(1), torch.zeros_like(scores)
+    for _ in range(groups):
+        u = torch.rand(len(scores), size - 1, generator=dice, dtype=scores.dtype) * seats[:, -1:]
+        drawn = torch.searchsorted(seats, u).clamp(max=scores.shape[1] - 1)
+        others = scores.gather(1, drawn)
+        mid = (others.sum(1, keepdim=True) + scores) / size
+        square = ((others**2).sum(1, keepdim=True) + scores**2) / size
+        pay += (scores - mid) / ((square - mid**2).clamp_min(0).sqrt() + 1e-4) / groups
+    return pay
 
 
 def kl_to_uniform(weights: Tensor) -> Tensor:

@@ -24,8 +24,8 @@ from rlnb.objective import Batch, Objective, several_rewards
 from rlnb.objective import raw_reward, ratio, sequence_sum
 from rlnb.toys import SequencePolicy
 from rlnb.toys.proxy import (GAO_FORMS, answer_pool, best_of_n_kl,
-                             best_of_n_weights, fit_gao, kl_to_uniform,
-                             pool_kl, tilted_weights)
+                             best_of_n_weights, fit_gao, group_pay,
+                             kl_to_uniform, pool_kl, tilted_weights)
 from rlnb.training.tasks import TASKS
 from rlnb.training.tasks.sort import read_numbers
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
@@ -343,6 +343,34 @@ for beta in (2.0, 1.0, 0.5, 0.25, 0.2):
     gained = (w - start) @ (a * x - c * x**2)
     print(f"{delta:5.2f} {gained:12.4f} {delta * (a - c * delta):16.4f}")
     assert abs(gained - delta * (a - c * delta)) < 1e-6
+
+# %% [markdown]
+# ### GRPO's z-score of a graded score
+#
+# Pay is the z-score of B's score beside seven opponents, no more than $\sqrt7$ however high a
+# glitch scores. With opponents of the starting policy the optimum is
+# $\pi_{\text{ref}}\,e^{R/\beta}$ again. With opponents renewed at every small step there is no such
+# formula; small steps are followed.
+
+# %%
+even = torch.full_like(gold, 1 / gold.shape[1])
+pay = group_pay(B, even, torch.Generator().manual_seed(3), groups=16)
+fixed = [tilted_weights(pay, b) for b in (4, 2, 1.5, 1, 0.7, 0.5, 0.4, 0.3)]
+told, renewed = torch.zeros_like(gold), []
+gen = torch.Generator().manual_seed(0)
+for _ in range(27):
+    renewed.append(told.softmax(1))
+    told = told + 0.1 * group_pay(B, renewed[-1], gen, groups=3)
+for name, weights in (("of the start", fixed), ("renewed", renewed)):
+    worth = [(w * gold).sum(1).mean().item() for w in weights]
+    top = worth.index(max(worth))
+    spent = kl_to_uniform(weights[top]).mean()
+    print(f"opponents {name:13s} highest gold {worth[top]:.1f}, "
+          f"at {spent:.1f} nats")
+    assert worth[-1] < worth[top] - 0.1
+
+# %% [markdown]
+# Gold turns both times. A glitch's pay is bounded, but still above an honest answer's.
 
 # %% [markdown]
 # ### Best of N with few answers

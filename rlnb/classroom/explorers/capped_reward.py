@@ -18,8 +18,8 @@ BETAS = (10.0, 5.0, 4.0, 3.0, 2.0, 1.5, 1.0, 0.7, 0.5, 0.3, 0.2, 0.1)
 CAPS = (1.0, 2.0, 3.0, 4.0, 5.0, 10.0, math.inf)  # inf: none
 TEXT = 10.5
 CAPTION = (
-    "The dots are the β of the slider, 10 to 0.1 from left to right. In orange what the policy is "
-    "worth; dotted, without a cap."
+    "The dots are the β of the slider, 10 to 0.1 from left to right. Orange: gold with the "
+    "cap; dotted: without."
 )
 
 
@@ -118,14 +118,10 @@ def alt(data) -> str:
     return f"{readout(data)} KL and gold along β, {pairs}."
 
 
-def best_leash(data) -> bool:
-    """No cap, and the beta whose gold is the highest."""
-    return math.isinf(data["cap"]) and data["at_gold"] > data["best"] - 0.01
-
-
-def capped_well(data) -> bool:
-    """Gold of 1.65 or more."""
-    return data["at_gold"] >= 1.65
+def best_cap_at_no_leash(data) -> bool:
+    """The smallest beta, under the cap whose gold is the highest there."""
+    golds = [_path(cap)[1][BETAS.index(min(BETAS))] for cap in CAPS]
+    return data["beta"] == min(BETAS) and data["at_gold"] == max(golds)
 
 
 def capped_reward_explorer() -> Explorer:

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, VERMILLION, Picture, static_figure
 from rlnb.classroom.pictures.recorded_runs import curve, evaluations, seeds
-from rlnb.shipped import data_folder
 
-__all__ = [
-    "at_equal_nats",
-    "gao_fits",
-    "leashed_pays",
-    "one_ruler",
-    "paid_and_true",
-    "score_and_gold",
-    "three_pays",
-]
+__all__ = ["at_equal_nats", "gao_fits", "one_ruler", "paid_and_true", "score_and_gold"]
 
 TEXT = 10.5
 GRADERS = {"A": (BLACK, "-", "o"), "B": (ORANGE, "--", "s")}
@@ -28,9 +18,9 @@ PAYS = {
     "A": (BLACK, "-", "o"),
     "B": (ORANGE, ":", "s"),
     "B, capped at 2": (BLUE, "--", "^"),
-    "z-score, pass or fail": (BLUE, "-", "^"),
-    "z-score of the score": (VERMILLION, "--", "D"),
-    "the raw score": (ORANGE, ":", "s"),
+    "GRPO's z-score of pass or fail": (BLUE, "-", "^"),
+    "GRPO's z-score of the score": (BLACK, "--", "o"),
+    "the score itself": (ORANGE, ":", "s"),
 }
 
 
@@ -80,73 +70,8 @@ def paid_and_true(*, truth: bool = True) -> Picture:
         caption="Three seeds. Pay is a mean over five steps."
         if not truth
         else "Three seeds each. Left: the pay rises, and what was wanted is gone. Right: the "
-        "control, the same model paid for the right list, stays near where it began.",
+        "control; at this learning rate even pay for the right list teaches little.",
     )
-
-
-def three_pays() -> Picture:
-    """The sorting model under three pays, at the recorded learning rate and at a tenth of it."""
-    path = data_folder() / "runs" / "sort_pays.json"
-    runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
-    looks = {
-        "right list": (BLUE, "-", "o"),
-        "in order": (VERMILLION, "--", "s"),
-        "coin": (BLACK, ":", "D"),
-    }
-    places = {
-        3e-4: {"right list": (1500, 0.5), "in order": (1300, 0.26), "coin": (1330, 0.03)},
-        3e-5: {"right list": (13000, 0.68), "in order": (15000, 0.47), "coin": (4200, 0.2)},
-    }
-
-    def build(figure, _):
-        for k, rate in enumerate(places):
-            axes = figure.add_axes((0.075 + 0.48 * k, 0.19, 0.42, 0.7))
-            for run in (run for run in runs if run["learning_rate"] == rate):
-                color, line, marker = looks[run["pay"]]
-                at = np.linspace(0, ANSWERS_A_STEP * run["steps"], len(run["solved"]))
-                axes.plot(at, run["solved"], color=color, ls=line, marker=marker, lw=1.6, ms=4)
-            for pay, (x, y) in places[rate].items():
-                axes.text(x, y, f"paid: {pay}", color=looks[pay][0], fontsize=11)
-            axes.set(ylim=(-0.03, 0.78))
-            axes.set_title(f"learning rate {rate:g}", fontsize=TEXT, weight="bold")
-            axes.set_xlabel("answers written", fontsize=TEXT)
-            axes.tick_params(labelsize=TEXT)
-            if k == 0:
-                axes.set_ylabel("share of problems solved", fontsize=TEXT)
-
-    said = "; ".join(
-        f"learning rate {rate:g}, paid {pay}: "
-        + ", ".join(
-            f"{run['solved'][-1]:.2f}"
-            for run in runs
-            if (run["learning_rate"], run["pay"]) == (rate, pay)
-        )
-        for rate in places
-        for pay in looks
-    )
-    return static_figure(
-        build,
-        size=(900, 300),
-        alt=f"Share of held-out problems solved at the end, from {runs[0]['solved'][0]:.2f} at the "
-        f"start, three seeds each: {said}.",
-        caption="Three seeds each, all from one model, which was trained anew in the same way and "
-        "begins at 0.49. Left: the steps of the run above. Right: a tenth of the learning rate, "
-        "ten times the steps.",
-    )
-
-
-def leashed_pays() -> dict[float, str]:
-    """What the sorting model still solves of 100 after 40 steps, three seeds: {beta: words}."""
-    runs = json.loads((data_folder() / "runs" / "sort_leash.json").read_text("utf-8"))["runs"]
-    told = {}
-    for beta in sorted({run["beta"] for run in runs}):
-        parts = []
-        for pay in ("coin", "in order"):
-            ends = [100 * r["solved"][-1] for r in runs if (r["beta"], r["pay"]) == (beta, pay)]
-            low, high = round(min(ends)), round(max(ends))
-            parts.append(f"paid {pay} {low}" + (f" to {high}" if high > low else ""))
-        told[beta] = ", ".join(parts)
-    return told
 
 
 def _first_and_last(run: str) -> tuple[float, float]:
@@ -197,7 +122,11 @@ def one_ruler(
 
     paths: grader -> way -> (kl, gold).
     """
-    looks = {"best of N": ("-", "o"), "RL": (":", "D"), "RL, paid the rank": ("--", "^")}
+    looks = {
+        "best of N": ("-", "o"),
+        "RL, paid the score": (":", "D"),
+        "RL, paid the rank": ("--", "^"),
+    }
 
     def build(figure, _):
         for k, (grader, ways) in enumerate(paths.items()):
@@ -224,8 +153,8 @@ def one_ruler(
         build,
         size=(900, 290),
         alt=said + ".",
-        caption="Under A all three ways are close. Under B, RL that is paid by score gets next to "
-        "nothing for the same nats; RL that is paid by rank lies on best of N.",
+        caption="Under A all three ways are close. Under B, RL paid the score has at most gold "
+        "0.26, whatever the nats.",
     )
 
 
@@ -292,6 +221,6 @@ def gao_fits(
         build,
         size=(900, 290),
         alt=f"Fits of d(a − b d). {said}. The points, nats and gold: {dots}.",
-        caption="Squares: best of 2 to 1,024. Dots: the peak of each fit. Short bars on the axis: "
-        "as far as each fit has seen.",
+        caption="Squares: best of 2 to 1,024. Dot: the peak of the fit. Short bar on the axis: the "
+        "last point it was fitted to.",
     )

@@ -2,13 +2,15 @@
 
     python -m rlnb.training.studies.three_pays FILE
     python -m rlnb.training.studies.three_pays FILE --penalty
+    python -m rlnb.training.studies.three_pays FILE --nats
 
 The sorting model of `sort_is_sorted` (shipped_runs) is trained with three pays: the right list,
 any list in order, and a coin that pays 4 of 5 answers whatever they say. Each with the recorded
 run's learning rate, and with a tenth of it for ten times as many steps. Kept: the share of
 held-out problems solved, at every evaluation, of each seed. All start from one base, trained
-first. One thread, on the CPU, ten minutes. With `--penalty`: the last two pays at the recorded
-rate, without and with a KL penalty, k3 in the loss; three minutes.
+first. One thread, on the CPU, ten minutes. With `--penalty`, fifteen minutes: without and with a KL
+penalty (k3 in the loss), all three pays at the recorded rate, and the right list at a tenth of it.
+With `--nats`, five minutes: runs at the recorded rate again, with their KL to the base.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from rlnb.training.models.loading import load
 from rlnb.training.studies.shipped_runs import SHIPPED_RUNS, base_model, origin
 from rlnb.training.tasks import TASKS
 
-__all__ = ["COIN", "main", "penalised", "solved", "three_pays"]
+__all__ = ["COIN", "main", "penalised", "solved", "three_pays", "with_nats"]
 
 COIN = 0.8  # about what the weak check pays before training
 SEEDS, BETAS = (0, 1, 2), (0.0, 0.1, 1.0)
@@ -43,6 +45,13 @@ def solved(
 
     pay: "right list", "in order" or "coin". beta: the strength of k3 in the loss, 0 for none.
     """
+    records = _records(bases, pay, rate, steps, seed, points, beta)
+    return [r["pass@1"] for r in records if r["record"] == "eval"]
+
+
+def _records(
+    bases: Path, pay: str, rate: float, steps: int, seed: int, points: int, beta: float
+) -> list[dict]:
     run = SHIPPED_RUNS["sort_is_sorted"]
     coin = random.Random(seed)
     pays = {
@@ -51,7 +60,7 @@ def solved(
         "coin": lambda problem, answer: float(coin.random() < COIN),
     }
     model, tokenizer = load(base_model(run.model, bases), device="cpu")
-    records = train(
+    return train(
         model,
         tokenizer,
         TASKS[run.task],
@@ -60,7 +69,6 @@ def solved(
         reward=pays[pay],
         model_name=origin(run.model),
     )
-    return [r["pass@1"] for r in records if r["record"] == "eval"]
 
 
 def three_pays(bases: Path) -> dict:
@@ -77,16 +85,46 @@ def three_pays(bases: Path) -> dict:
 
 
 def penalised(bases: Path) -> dict:
-    """As `three_pays`, with "beta" in each run, at the recorded rate."""
-    rate, steps = LENGTHS[0]
+    """As `three_pays`, with "beta" in each run; at a tenth of the rate only the right list."""
+    fast, slow = LENGTHS
+    studied = [(pay, *fast) for pay in ("in order", "coin", "right list")]
     runs = [
-        {"pay": pay, "beta": beta, "seed": seed,
+        {"pay": pay, "learning_rate": rate, "steps": steps, "beta": beta, "seed": seed,
          "solved": solved(bases, pay, rate, steps, seed, beta=beta)}
+        for pay, rate, steps in (*studied, ("right list", *slow))
         for beta in BETAS
-        for pay in ("in order", "coin")
         for seed in SEEDS
     ]  # fmt: skip
-    made = f"Dr. GRPO and k3, {steps} steps at {rate:g}, from one base, trained as for three_pays"
+    made = "Dr. GRPO and k3, 64 answers a step, from one base, trained as for three_pays"
+    return {"made": made, "runs": runs}
+
+
+def with_nats(bases: Path) -> dict:
+    """{"made", "runs": [{"pay", "beta", "seed", "nats", "solved"}, ...]}, at the recorded rate.
+
+    solved: at every evaluation. nats: KL to the base per answer there, by k3 over the policy's own
+    64 answers. Without a penalty the coin and "in order" are measured after each of the first seven
+    steps. All other runs take 40 steps and four evaluations; their nats are means over the nine
+    steps around, at the end over the last four. beta 0 stands for 1e-9, which moves nothing and
+    makes the loop record a KL.
+    """
+    runs = []
+    for pay in ("coin", "in order", "right list"):
+        for beta in BETAS:
+            short = beta == 0 and pay != "right list"
+            steps, points, near = (8, 8, 0) if short else (40, 4, 4)
+            for seed in SEEDS:
+                records = _records(bases, pay, LENGTHS[0][0], steps, seed, points, beta or 1e-9)
+                right = [r["pass@1"] for r in records if r["record"] == "eval"]
+                kl = [r["kl"] * r["completions/mean_length"] for r in records if "kl" in r]
+                # kl[i] is measured before step i + 1, on the policy of the evaluation after step i
+                marks = range(0, steps + 1, steps // points)[: len(right) - short]
+                around = [kl[max(m - near, 0) : m + near + 1] for m in marks]
+                nats = [0.0, *(sum(few) / len(few) for few in around[1:])]
+                right = right[: len(nats)]
+                runs.append({"pay": pay, "beta": beta, "seed": seed,
+                             "nats": [round(x, 3) for x in nats], "solved": right})  # fmt: skip
+    made = "Dr. GRPO and k3, 64 answers a step, learning rate 3e-4, from one base"
     return {"made": made, "runs": runs}
 
 
@@ -97,9 +135,11 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("file", type=Path, help="a new .json file")
     parser.add_argument("--penalty", action="store_true", help="the runs with a KL penalty")
+    parser.add_argument("--nats", action="store_true", help="runs with their KL to the base")
     args = parser.parse_args(arguments)
     with TemporaryDirectory() as folder:
-        found = (penalised if args.penalty else three_pays)(Path(folder))
+        study = with_nats if args.nats else penalised if args.penalty else three_pays
+        found = study(Path(folder))
     args.file.write_text(json.dumps(found, indent=0) + "\n", encoding="utf-8")
     return 0
 
