@@ -12,7 +12,7 @@
 # **After this page** you can tell whether the pay or the training loses what you wanted, measure a
 # push in nats, and say what a KL penalty does about it.
 #
-# 38 minutes, then 8 in a second sitting · exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et
+# 34 minutes, then 13 in a second sitting · exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et
 # al. 2023, [arXiv 2210.10760](https://arxiv.org/abs/2210.10760)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -28,7 +28,7 @@ from rlnb import check
 from rlnb.classroom.explorers import capped_reward, rare_glitch
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import drift, rewards as pictures
-from rlnb.toys.proxy import (answer_pool, best_of_n_kl, fit_gao,
+from rlnb.toys.proxy import (answer_pool, best_of_n_kl,
                              group_pay, kl_to_uniform)
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -41,7 +41,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # A small transformer is to sort: `27,68,66,11,15?` Gold is the right list. The grader scores 1 for
 # any five numbers in order, else 0, and the score is paid. Training is Dr. GRPO with AdamW,
 # learning rate 3e-4, 40 steps of 64 answers, three seeds. The test is 100 held-out problems, four
-# answers each: a share of these 400 has a standard error of about 2.5 points. <!-- cited: 2.5 -->
+# answers each: a share of 400 independent answers has a
+# standard error of about 2.5 points. <!-- cited: 2.5 -->
 
 # %%
 pictures.paid_and_true()
@@ -126,20 +127,18 @@ drift.right_and_nats()
 # At equal KL, runs with a penalty have about as many right answers as runs without. **The penalty
 # held these runs near the start. It did not change what a given KL costs.**
 #
-# Did these two pays *ask* for the loss? A pay's optimum (05) is the starting policy, reweighted by
-# what each answer is paid. The coin pays all alike: 47 of 100 stay. Of the start's answers 85 in
-# 100 were in order, the 47 right ones among them. Pay for order can at most drop the 15 others:
-# then $47/85$, or 55 in 100, are right. The runs ended at 0. So **the training lost the gold, not
-# the pay.** <!-- cited: 47, 85, 15, 55 -->
+# Did these two pays *ask* for the loss? With a KL penalty, however small, a pay's optimum is the
+# starting policy reweighted by $e^{R/\beta}$ (05). The coin pays all answers alike: 47 of 100 stay
+# right. Of the start's answers 85 in 100 were in order, the 47 right ones among them. Pay for order
+# can at most drop the 15 others: then $47/85$, or 55 in 100, are right. The runs ended at 0. So
+# neither pay asked for the loss. <!-- cited: 47, 85, 15, 55 -->
 #
-# * **The training loses it.** Its noise does, as here: the policy **drifts**. So does a way to be
-#   paid that is easier to learn than the right one. A 4B model, paid when its code passed
-#   `run_tests`, learned in every run to rewrite that function
+# * **The training loses gold** that the pay's optimum keeps. Noise can do it, as the coin shows:
+#   the policy **drifts**. An easier way to be paid can do it, too: a 4B model, paid when its code
+#   passed `run_tests`, learned in every run to rewrite that function
 #   ([a public study](https://www.alignmentforum.org/posts/R5MdWGKsuvdPwGFBG/steering-rl-training-benchmarking-interventions-against)).
-# * **The pay loses it.** Wrong answers are paid *more* than right ones, and the optimum itself has
-#   less gold. This is **over-optimisation**, the subject from here on.
-#
-# Where wrong answers are found that pay, in either case, people speak of reward hacking.
+# * **The pay loses gold**: wrong answers are paid *more* than right ones, so the optimum itself has
+#   less of it. This is **over-optimisation**, the subject from here on.
 #
 # <details><summary>One level deeper: random rewards that raised a score</summary>
 #
@@ -395,12 +394,57 @@ reveal("rewards.5",
 # 4,096 answers has most of the probability. The peak is 0.26.
 # <!-- cited: 0.26 -->
 #
-# ## You run GRPO. Which curve is yours?
+# ## Your pay goes up and gold down: which is it?
 #
-# GRPO pays an answer its z-score in a group. Let $R$ be the mean of this pay beside seven answers
-# of the *starting* policy. With these opponents fixed, the optimum has the formula above.
+# Ask the *starting* policy: draw answers, weigh them by $e^{R/\beta}$, and watch gold as β falls,
+# up to your run's nats. (From $n$ answers you reach $\log n$ nats at most.)
 #
-# Let B pass all scores above 2 and fail the rest. A glitch that passes is a **false pass**.
+# | gold of the start's answers, reweighted | verdict | what helps | on this page |
+# |---|---|---|---|
+# | rises | the training loses it | a KL penalty, another learning rate or batch; if it found a hack, a better check | the sorter, in order |
+# | stays | the pay says nothing about gold | another pay | the sorter, coin |
+# | falls | the pay loses it | another pay, a cap, fewer nats | grader B |
+#
+# **Another pay can lift the curve. At the optimum a penalty cannot.** In which row is GRPO, which
+# pays a z-score? That is the second sitting.
+
+# %% jupyter={"source_hidden": true}
+# your guesses so far
+toy = answer_pool()
+assert all(torch.equal(x, y) for x, y in zip(toy, (gold, A, B)))
+score("rewards.1", "rewards.9", "rewards.2", "rewards.5")
+
+# %% [markdown]
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | Rewards | |
+# |---|---|
+# | sentence | gold is lost by the pay (its optimum has less) or by the training (drift, an easier way to be paid); best of N of the starting policy tells which |
+# | formula | $\mathbb E[g\mid r]=r/(1+s^2)$ · best of N: $\mathrm{KL}\le\log N-\frac{N-1}N$ |
+# | numbers | best of 256: gold 0.50 under B (right on 92 % of pairs), 1.98 under A (75 %) |
+# | KL penalty | holds you near the start, on the curve of your pay; sorter paid by a coin: 40 of 100 right, from 47, without it none |
+# | GRPO | on B, at its optimum: gold turns under the score, not under pass or fail |
+# | which grader | the most gold at your nats, under your pay |
+
+# %% [markdown]
+# ## Second sitting: pass or fail, and a few gold labels
+#
+# ### You run GRPO. Which curve is yours?
+#
+# GRPO pays an answer its z-score in its group. Or let B pass all scores above 2 and fail the rest;
+# a glitch that passes is a **false pass**. One group of eight, with a glitch that scores 18:
+
+# %% jupyter={"source_hidden": true}
+# folded: the pay of one group, by its score and by pass or fail
+scores = torch.tensor([18.0, 2.3, 1.1, 0.6, 0.2, -0.3, -0.8, -1.4])
+for name, r in (("score", scores), ("passes", (scores > 2).double())):
+    z = (r - r.mean()) / r.std(correction=0)
+    print(f"z of the {name:7}", *(f"{x:5.1f}" for x in z))
+
+# %% [markdown]
+# Which pay does an answer get on average? Here $R$ is its mean z-score beside seven answers of the
+# *starting* policy. These opponents stay fixed, so the optimum is $e^{R/\beta}$ as before.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -455,40 +499,8 @@ reveal("rewards.8",
 # In a real group the opponents come from the current policy. Passes are still paid alike then, and
 # under the score gold still turns ([statements](statements/16_rewards.ipynb)).
 #
-# **At the optimum, pay that cannot tell two answers apart cannot prefer the worse one.** It is the
-# rule that 55 of 100 came from. Up to about 1.3 nats the graded score has more gold; after that
-# pass or fail has. **Another pay can lift the curve. A penalty cannot.** <!-- cited: 1.3 -->
-#
-# ## Your pay goes up and gold down: which is it?
-#
-# Ask the *starting* policy, without training: best of N under your pay, judged by gold.
-#
-# | best of N of the start | verdict | what helps | on this page |
-# |---|---|---|---|
-# | gold rises with N | the training loses it | smaller steps, a KL penalty; run a coin to see whether noise is enough | the sorter |
-# | gold turns | the pay loses it | another pay, a cap, fewer nats | grader B |
-
-# %% jupyter={"source_hidden": true}
-# your guesses so far
-toy = answer_pool()
-assert all(torch.equal(x, y) for x, y in zip(toy, (gold, A, B)))
-score("rewards.1", "rewards.9", "rewards.2", "rewards.5", "rewards.8")
-
-# %% [markdown]
-# ## Say it in 60 seconds
-
-# %% [markdown] tags=["card"]
-# | Rewards | |
-# |---|---|
-# | sentence | gold is lost by the pay (its optimum has less) or by the training (drift, an easier way to be paid); best of N of the starting policy tells which |
-# | formula | $\mathbb E[g\mid r]=r/(1+s^2)$ · best of N: $\mathrm{KL}\le\log N-\frac{N-1}N$ |
-# | numbers | best of 256: gold 0.50 under B (right on 92 % of pairs), 1.98 under A (75 %) |
-# | KL penalty | holds you near the start, on the curve of your pay; sorter paid by a coin: 40 of 100 right, from 47, without it none |
-# | GRPO | on B, at its optimum: gold turns under the score, not under pass or fail |
-# | which grader | the most gold at your nats, under your pay |
-
-# %% [markdown]
-# ## Second sitting: what can a few gold labels buy?
+# **At the optimum, pay that cannot tell two answers apart cannot prefer the worse one.** Up to
+# about 1.3 nats the graded score has more gold; after that pass or fail has. <!-- cited: 1.3 -->
 #
 # You own B. Gold labels exist, and each costs. Two uses: to change the pay, and to stop in time.
 #
@@ -545,24 +557,8 @@ pictures.at_equal_nats(
 # Up to about 3 nats, buy B and 120 labels for its cap. Beyond that, A: the best answers of capped B
 # all tie, so it has nothing left to choose from.
 #
-# ### Can you see the turn coming?
-#
-# For best of N, Gao et al. describe gold by $d\,(a-b\,d)$, with $d=\sqrt{\mathrm{KL}}$. Fit $a$ and
-# $b$ to best of 2, 4, 8 and 16 under B, all before the turn at 2.5 nats:
-
-# %% jupyter={"source_hidden": true}
-# folded: the formula fitted to N = 2 ... 16
-nats = torch.tensor(paths["B"]["best of N"][0][1:])      # N = 2 ...
-d, g = nats.sqrt(), torch.tensor(goldB[1:])
-a, b = fit_gao(d[:4], g[:4])
-print(f"the fit expects the peak at {(a / (2 * b)) ** 2:.1f} nats")
-pictures.gao_fits(nats.tolist(), g.tolist(),
-                  {"fitted up to N = 16": (a, b, nats[3].item())})
-
-# %% [markdown]
-# **In this toy the fit misses the turn: label at every checkpoint, and stop when gold stops.**
-#
-# Gao et al., on trained reward models: RL follows $d\,(a-b\log d)$; larger reward models reach more
+# **What was measured on trained reward models.** Gao et al.: gold of best of N follows
+# $d\,(a-b\,d)$ with $d=\sqrt{\mathrm{KL}}$, of RL $d\,(a-b\log d)$; larger reward models reach more
 # gold before they turn; RL spends far more KL than best of N for the same gold. Under A RL spends
 # no more here, because its *optimum* is drawn. A run also spends nats that buy nothing, as the
 # coin's did.
