@@ -17,7 +17,7 @@ from rlnb.classroom.explorers.arguments import between, checked, echoing
 from rlnb.classroom.figures import BLACK, GREY, ORANGE
 
 __all__ = [
-    "KS", "alt", "build", "compute", "learned_and_behind", "little_skill", "readout",
+    "KS", "alt", "build", "compute", "learned_and_behind", "readout",
     "sharpen_or_learn_explorer", "update",
 ]  # fmt: skip
 
@@ -114,7 +114,7 @@ def readout(data) -> str:
     said = ", ".join(f"pass@{KS[i]} {data['now'][i]:.2f} ({gain[i]:+.2f})" for i in (0, 3, 8))
     where = data["crossing"]
     return f"{said}. " + (
-        f"The base is ahead from k = {where}, by {data['lost']:.2f}."
+        f"The base is ahead from k = {where}, by {data['lost']:.2f} at most."
         if where
         else "The base is ahead nowhere."
     )
@@ -131,12 +131,6 @@ def alt(data) -> str:
 def learned_and_behind(data) -> bool:
     """All that was out of reach is learned, and yet the base is ahead by 0.05 somewhere."""
     return data["skill"] >= 5 and data["lost"] >= 0.05
-
-
-def little_skill(data) -> bool:
-    """+0.25 at k = 1, nowhere behind, and new skill on a tenth of the problems at most."""
-    gain = data["now"] - data["base"]
-    return gain[0] >= 0.25 and data["crossing"] is None and data["skill"] <= 10
 
 
 def sharpen_or_learn_explorer() -> Explorer:

@@ -11,8 +11,8 @@ from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, ORANGE, POSITIVE, Pict
 from rlnb.training.evaluation import pass_at_k
 
 __all__ = [
-    "crossing", "estimates", "gained", "heated", "judged", "learnability", "problem_by_problem",
-    "two_kinds", "votes", "ways",
+    "crossing", "estimates", "gained", "heated", "judged", "learnability", "over_temperature",
+    "problem_by_problem", "two_kinds", "votes", "ways",
 ]  # fmt: skip
 
 TEXT = 10.5
@@ -246,6 +246,43 @@ def heated(curves: Mapping[tuple[str, float], np.ndarray]) -> Picture:
         "token. Bars: two standard errors over 64 problems."
     )
     return static_figure(build, size=(900, 300), alt=f"pass@k. {said}.", caption=caption)
+
+
+def over_temperature(rates: Mapping[tuple[str, float], np.ndarray]) -> Picture:
+    """{("before" or "after", T): (problems, 2)}: pass@1 and pass@16, a panel each, over T."""
+    heats = sorted({T for _, T in rates})
+
+    def mean(who, k):
+        return [rates[who, T][:, k].mean() for T in heats]
+
+    def build(figure, _):
+        for k, title in enumerate(("pass@1", "pass@16")):
+            axes = figure.add_axes((0.06 + 0.5 * k, 0.18, 0.43, 0.71))
+            gaps = [(rates["after", T] - rates["before", T])[:, k] for T in heats]
+            error = [2 * gap.std(ddof=1) / len(gap) ** 0.5 for gap in gaps]
+            axes.plot(heats, mean("before", k), "o-", color=BLACK, lw=2.4, ms=6, label="before")
+            axes.errorbar(heats, mean("after", k), error, fmt="s--", color=ORANGE, ecolor=GREY,
+                          capsize=3, lw=2, ms=6, label="after")  # fmt: skip
+            axes.set(ylim=(0, 1.05), yticks=(0, 0.25, 0.5, 0.75, 1), xlim=(-0.07, 1.57))
+            axes.set_xticks((0, 0.5, 1, 1.5), ("greedy", "0.5", "1", "1.5"))
+            axes.set_xlabel("temperature T", fontsize=TEXT)
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+            if k == 0:
+                axes.legend(fontsize=TEXT, loc="lower left")
+            _plain(axes)
+
+    said = "; ".join(
+        f"{title}, {who}: "
+        + ", ".join(f"{v:.2f} at {T:g}" for T, v in zip(heats, mean(who, k), strict=True))
+        for k, title in enumerate(("pass@1", "pass@16"))
+        for who in ("before", "after")
+    )
+    caption = (
+        "64 answers to each problem; after: the mean of three seeds. Greedy takes the likeliest "
+        "token, so its answers are all the same. Bars: two standard errors of after minus before, "
+        "over the problems."
+    )
+    return static_figure(build, size=(900, 290), alt=f"{said}.", caption=caption)
 
 
 def problem_by_problem(
