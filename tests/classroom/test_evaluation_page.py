@@ -20,6 +20,7 @@ from rlnb.training import pass_at_k as passed
 from rlnb.training.studies.controls import reports
 from rlnb.training.studies.countdown_counts import counted
 from rlnb.training.studies.entropy_law import law
+from rlnb.training.studies.first_steps import leading_steps, needs_product, settled
 from rlnb.training.studies.kept_answers import fisher, kept, right_counts
 
 RUNS = data_folder() / "runs"
@@ -67,6 +68,48 @@ def test_a_model_that_learned_can_be_overtaken():
     assert min(p for p in POWERS if goal(sharpen_or_learn.compute(p, 5))) == 2.9
     assert min(p for p in POWERS if goal(sharpen_or_learn.compute(p, 10))) == 4.0
     assert not any(goal(sharpen_or_learn.compute(p, 15)) for p in POWERS)
+    assert sharpen_or_learn.compute()["learned"] == 0 == sharpen_or_learn.compute()["halved"]
+
+
+def test_a_curve_that_is_ahead_everywhere_can_hide_losses():
+    goal, toy = sharpen_or_learn.ahead_with_losses, sharpen_or_learn.compute
+    assert goal(toy(2.0, 10)) and goal(toy(3.0, 15)) and goal(toy(4.0, 20))
+    assert not goal(toy()) and not goal(toy(3.0, 5)) and not goal(toy(1.0, 15))
+    data = toy(3.0, 15)
+    assert (data["now"] > data["base"]).all()
+    assert data["halved"] == (2 * data["after"] <= data["before"]).sum() == 23
+
+
+def test_a_plain_gradient_step_weighs_the_entropy_by_the_squared_chance():
+    z = torch.tensor([0.3, -0.7, 1.4, 0.0], dtype=torch.float64)
+    A = torch.tensor([1.0, 0.5, -2.0, 0.25], dtype=torch.float64)
+    pi = z.softmax(0)
+    off = A - (pi * A).sum()
+    slope = torch.func.jvp(entropy, (z,), (pi * off,))[1]
+    said = -(pi**2 * off * (pi.log() + entropy(z))).sum()
+    torch.testing.assert_close(said, slope)
+
+
+def test_none_right_of_64_was_an_accident_even_among_64_problems():
+    many = counted(RUNS / "countdown_counts.json")["base"]["right"]
+    chance = np.array(many) / 1024
+    assert round(((1 - chance) ** 64).sum(), 2) == 0.03 and min(many) == 73
+    assert countdown()["base"][int(chance.argmin())] == 0
+
+
+def test_sixteen_tries_lost_where_the_commonest_first_step_leads_nowhere():
+    many = counted(RUNS / "countdown_counts.json")
+    first, leads = settled(RUNS / "countdown_first_steps.json"), leading_steps()
+    gap = {True: [], False: []}
+    for name in ("seed 0", "seed 1", "seed 2"):
+        rows = zip(first[name]["steps"], leads, needs_product(), many["base"]["right"],
+                   many[name]["right"], strict=True)  # fmt: skip
+        for steps, good, product, b, a in rows:
+            if product:
+                live = max(steps, key=steps.get) in good
+                gap[live].append(passed(1024, a, 16) - passed(1024, b, 16))
+    assert len(gap[True]) == 32 and abs(np.mean(gap[True])) < 0.01
+    assert len(gap[False]) == 52 and round(np.mean(gap[False]), 2) == -0.25
 
 
 def cooled_rate(name, k, T=1.0):
@@ -134,6 +177,11 @@ def test_the_score_of_the_run_with_the_high_rate_falls_within_four_steps():
     for seed in (0, 1, 2):
         fits, because, _ = five_runs.signs(five_runs.recorded("dash_rate", seed))["rate"]
         assert fits and "within 4 steps" in because
+
+
+def test_the_words_of_the_dashboard_tell_the_reward_from_the_held_out_score():
+    said = five_runs.alt(five_runs.compute("A"))
+    assert "reward 0.55 at step 1" in said and "held-out score 0.37 at the start" in said
 
 
 def test_no_run_is_named_at_the_start_and_nothing_is_told():
@@ -275,7 +323,6 @@ def test_every_picture_draws():
     counts, record = countdown(), law(RUNS / "entropy_law.json")
     many = counted(RUNS / "countdown_counts.json")
     shown = [
-        pictures.gained(counts, 64),
         pictures.crossing(counts, 64, 16),
         pictures.judged([("0 → 22 of 64", 0.07, 0.3)]),
         entropy_pictures.along_the_run(many["base"], [many[f"seed {s}"] for s in (0, 1, 2)]),

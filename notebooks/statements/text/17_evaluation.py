@@ -43,8 +43,8 @@ def mean_pass(counts, k, n=32):
 # %% [markdown]
 # ### E01 · up at 1, down at k
 #
-# The toy of the lesson: 200 problems, the base's answers sharpened to the third power; then new
-# skill on the twentieth that is out of reach instead.
+# The toy of the lesson: 200 problems, the base's answers sharpened to the third power (cooled to
+# T = 1/3); then new skill on the twentieth that is out of reach instead.
 
 # %%
 statement("E01")

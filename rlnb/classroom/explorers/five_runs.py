@@ -179,8 +179,8 @@ def alt(data) -> str:
     """The picture in words, for a reader who does not see it."""
     c = data["columns"]
     said = ", ".join(
-        f"{PANELS[panel][0]} {c[panel][0]:.2f} at step 1, {c[panel][9]:.2f} at 10, "
-        f"{c[panel][-1]:.2f} at 40"
+        f"{PANELS[panel][0].partition(';')[0]} {c[panel][0]:.2f} at step 1, "
+        f"{c[panel][9]:.2f} at 10, {c[panel][-1]:.2f} at 40"
         for panel in PANELS
     )
     return f"Dashboard of run {data['run']}: {said}; held-out score {c['held'][0]:.2f} at the " + (

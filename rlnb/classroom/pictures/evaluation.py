@@ -11,7 +11,7 @@ from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, ORANGE, POSITIVE, Pict
 from rlnb.training.evaluation import pass_at_k
 
 __all__ = [
-    "crossing", "estimates", "gained", "heated", "judged", "learnability", "over_temperature",
+    "crossing", "estimates", "heated", "judged", "learnability", "over_temperature",
     "problem_by_problem", "two_kinds", "votes", "ways",
 ]  # fmt: skip
 
@@ -22,36 +22,6 @@ Counts = Mapping[str, Sequence[int]]
 
 def _plain(axes) -> None:
     axes.tick_params(labelsize=TEXT)
-
-
-def _bars(rates: Mapping[str, float], label: str, caption: str) -> Picture:
-    """A bar a model, the first one black."""
-
-    def build(figure, _):
-        axes = figure.add_axes((0.2, 0.2, 0.7, 0.74))
-        place = np.arange(len(rates))[::-1]
-        colors = [BLACK] + [ORANGE] * (len(rates) - 1)
-        axes.barh(place, list(rates.values()), 0.62, color=colors)
-        for y, rate in zip(place, rates.values(), strict=True):
-            axes.text(rate + 0.01, y, f"{rate:.2f}", fontsize=TEXT, va="center")
-        names = ["before", *(f"after, {name}" for name in list(rates)[1:])]
-        axes.set_yticks(place, names)
-        axes.set(xlim=(0, 1), xticks=np.arange(0, 1.1, 0.25))
-        axes.set_xlabel(label, fontsize=TEXT)
-        _plain(axes)
-
-    said = ", ".join(f"{name} {rate:.2f}" for name, rate in rates.items())
-    return static_figure(build, size=(760, 210), alt=f"{label}: {said}.", caption=caption)
-
-
-def gained(counts: Counts, answers: int) -> Picture:
-    """pass@1 of the base and of each seed, as bars."""
-    rates = {name: sum(row) / len(row) / answers for name, row in counts.items()}
-    caption = (
-        f"Countdown, 64 new problems, {answers:,} answers to each. Three seeds of GRPO from one "
-        "base."
-    )
-    return _bars(rates, "share of answers that are right", caption)
 
 
 def crossing(counts: Counts, answers: int, largest: int) -> Picture:
@@ -280,7 +250,8 @@ def over_temperature(rates: Mapping[tuple[str, float], np.ndarray]) -> Picture:
     caption = (
         "64 answers to each problem; after: the mean of three seeds. Greedy takes the likeliest "
         "token, so its answers are all the same. Bars: two standard errors of after minus before, "
-        "over the problems."
+        "over the problems. In best with best T is chosen on half of the answers to each problem "
+        "and judged on the other half, so the gap differs from that of the highest points here."
     )
     return static_figure(build, size=(900, 290), alt=f"{said}.", caption=caption)
 
