@@ -133,12 +133,12 @@ def by_problem(gap: Sequence[float], problem: Sequence[int]) -> tuple[float, flo
     >>> by_problem([1.0, 1.0, 3.0, 3.0], [0, 0, 1, 1]), by_problem([1.0, 3.0], [0, 1])
     ((2.0, 2.0), (2.0, 2.0))
     """
-    gap = np.asarray(gap, dtype=float)
+    gaps = np.asarray(gap, dtype=float)
     place = np.unique(problem, return_inverse=True)[1]
-    apart = np.bincount(place, gap - gap.mean())
+    apart = np.bincount(place, gaps - gaps.mean())
     n = len(apart)
-    error = 2 * (np.sum(apart**2) * n / (n - 1)) ** 0.5 / len(gap)
-    return float(gap.mean()), float(error)
+    error = 2 * (np.sum(apart**2) * n / (n - 1)) ** 0.5 / len(gaps)
+    return float(gaps.mean()), float(error)
 
 
 def measure(
