@@ -112,6 +112,65 @@ def test_sixteen_tries_lost_where_the_commonest_first_step_leads_nowhere():
     assert len(gap[False]) == 52 and round(np.mean(gap[False]), 2) == -0.25
 
 
+def dead_ends():
+    """(seed, problem) of the products whose commonest first step cannot reach the target."""
+    first, leads = settled(RUNS / "countdown_first_steps.json"), leading_steps()
+    product = needs_product()
+    return first, [
+        (s, i)
+        for s in ("seed 0", "seed 1", "seed 2")
+        for i, steps in enumerate(first[s]["steps"])
+        if product[i] and max(steps, key=steps.get) not in leads[i]
+    ]
+
+
+def test_sixteen_tries_fell_because_the_chances_spread_not_because_of_their_mean():
+    many = counted(RUNS / "countdown_counts.json")
+    _, pairs = dead_ends()
+    before = np.array([many["base"]["right"][i] for _, i in pairs]) / 1024
+    after = np.array([many[s]["right"][i] for s, i in pairs]) / 1024
+    assert (round(before.mean(), 2), round(after.mean(), 2)) == (0.17, 0.14)
+    assert round(1 - (1 - round(after.mean(), 2)) ** 16, 2) == 0.91
+    assert round(1 - (1 - after.mean()) ** 16, 2) == 0.91
+    assert round(np.mean(1 - (1 - after) ** 16), 2) == 0.64
+    assert before.min() > 0.07 and (len(after), (after < 0.02).sum()) == (52, 14)
+    assert (after > before).sum() == 21
+    said = pictures.spread({"before": before, "after": after}, 16).bundles()[0].data
+    assert "image/png" in said
+
+
+def test_a_dead_end_can_be_dropped_and_was_rarely_the_bases_own_favourite():
+    many = counted(RUNS / "countdown_counts.json")
+    first, pairs = dead_ends()
+    own = [max(row, key=row.get) for row in first["base"]["steps"]]
+    same = [max(first[s]["steps"][i], key=first[s]["steps"][i].get) == own[i] for s, i in pairs]
+    assert sum(same) == 13
+    s, i = max(pairs, key=lambda pair: many[pair[0]]["right"][pair[1]])
+    open_ended = first[s]["leads"][i] + 64 - first[s]["written"][i]  # may still reach it at once
+    assert many[s]["right"][i] / 1024 > 0.5 and open_ended / 64 < 0.25
+
+
+def test_none_of_64_leaves_open_what_the_page_says():
+    alone, picked = (1 - q ** (1 / 64) for q in (0.05, 0.05 / 64))
+    assert (round(alone, 2), round(picked, 2)) == (0.05, 0.11)
+    assert 0.999**3000 < 0.05 < 0.999**2900
+
+
+def test_the_cooled_base_has_hardly_any_chance_near_zero_and_the_trained_models_have():
+    _, rows = kept(RUNS / "countdown_cooled.json")
+    names = ("base, T = 0.35", "seed 0", "seed 1", "seed 2")
+    assert [sum(x.count("1") <= 3 for x in rows[name]) for name in names] == [1, 9, 10, 7]
+
+
+def test_run_b_starts_on_policy_and_its_reward_trails_the_score_until_step_24():
+    run = five_runs.recorded("dash_stale", 0)
+    assert run["ratio"][0] == pytest.approx(1, abs=0.01) and run["ratio"][1] > 2
+    paid = np.array([run["reward"][max(at - 4, 0) : at].mean() for at in run["at"][1:]])
+    assert (paid < run["held"][1:])[:6].all() and not (paid < run["held"][1:]).all()
+    broken = five_runs.recorded("dash_rate", 0)
+    assert (broken["reward"][19:] == 0).all() and (broken["norm"][19:] == 0).all()
+
+
 def cooled_rate(name, k, T=1.0):
     right, rows = kept(RUNS / "countdown_cooled.json")
     row = rows[name if T == 1 else f"{name}, T = {T}"]
@@ -324,7 +383,6 @@ def test_every_picture_draws():
     many = counted(RUNS / "countdown_counts.json")
     shown = [
         pictures.crossing(counts, 64, 16),
-        pictures.judged([("0 → 22 of 64", 0.07, 0.3)]),
         entropy_pictures.along_the_run(many["base"], [many[f"seed {s}"] for s in (0, 1, 2)]),
         pictures.problem_by_problem([3, 40, 5], [20, 0, 6], [True, True, False], 64),
         pictures.estimates(0.1, 8),

@@ -11,8 +11,8 @@ from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, ORANGE, POSITIVE, Pict
 from rlnb.training.evaluation import pass_at_k
 
 __all__ = [
-    "crossing", "estimates", "heated", "judged", "learnability", "over_temperature",
-    "problem_by_problem", "two_kinds", "votes", "ways",
+    "crossing", "estimates", "heated", "learnability", "over_temperature",
+    "problem_by_problem", "spread", "two_kinds", "votes", "ways",
 ]  # fmt: skip
 
 TEXT = 10.5
@@ -64,7 +64,8 @@ def crossing(counts: Counts, answers: int, largest: int) -> Picture:
     )
     caption = (
         "Left: the chance that at least one of k answers is right. Right: mean of the three seeds. "
-        "Bars: two standard errors over the 64 problems. They do not include other bases."
+        "Bars: two standard errors over the 64 problems. They cover neither other bases nor new "
+        "training seeds."
     )
     return static_figure(build, size=(900, 300), alt=f"pass@k. {said}.", caption=caption)
 
@@ -107,6 +108,42 @@ def two_kinds(counts: Counts, product: Sequence[bool], answers: int, largest: in
         "after minus before, over the problems."
     )
     return static_figure(build, size=(900, 280), alt=f"pass@k. {said}.", caption=caption)
+
+
+def spread(chances: Mapping[str, Sequence[float]], k: int) -> Picture:
+    """{"before": each pair's p, ...}: a panel each, the dots on the curve p -> pass@k."""
+    line = np.linspace(0, 0.62, 200)
+    means = {
+        name: (np.mean(row), np.mean(1 - (1 - np.array(row)) ** k)) for name, row in chances.items()
+    }
+
+    def build(figure, _):
+        for i, (name, row) in enumerate(chances.items()):
+            p, (x, y) = np.array(row), means[name]
+            axes = figure.add_axes((0.07 + 0.49 * i, 0.18, 0.42, 0.71))
+            axes.plot(line, 1 - (1 - line) ** k, color=GREY, lw=1.2, zorder=0)
+            axes.plot(p, 1 - (1 - p) ** k, "o", color=ORANGE if i else BLACK, ms=6, alpha=0.6)
+            axes.plot([x, x], [y, 1 - (1 - x) ** k], color=BLACK, ls=":", lw=1.6)
+            axes.plot(x, y, "X", color=BLACK, mfc="white", ms=11, mew=1.6)
+            axes.text(x + 0.025, y - 0.03, f"mean: p {x:.2f}, pass@{k} {y:.2f}", fontsize=TEXT,
+                      va="top")  # fmt: skip
+            axes.set(xlim=(-0.015, 0.62), ylim=(0, 1.05), yticks=(0, 0.25, 0.5, 0.75, 1))
+            axes.set_xlabel("p, chance that one answer is right", fontsize=TEXT)
+            axes.set_title(f"pass@{k}, {name}", fontsize=TEXT, weight="bold")
+            _plain(axes)
+
+    said = "; ".join(
+        f"{name}: p from {min(row):.3f} to {max(row):.2f}, "
+        f"{sum(p < 0.02 for p in row)} below 0.02, mean p {means[name][0]:.2f}, "
+        f"mean pass@{k} {means[name][1]:.2f}"
+        for name, row in chances.items()
+    )
+    caption = (
+        f"A dot is one of the {len(next(iter(chances.values())))} pairs in the table's last row. "
+        "Cross: the mean of the dots. Dotted: from it up to the curve, where the mean would lie if "
+        "all pairs had the mean p."
+    )
+    return static_figure(build, size=(900, 290), alt=f"{said}.", caption=caption)
 
 
 def estimates(p: float, k: int, largest: int = 64) -> Picture:
@@ -250,8 +287,7 @@ def over_temperature(rates: Mapping[tuple[str, float], np.ndarray]) -> Picture:
     caption = (
         "64 answers to each problem; after: the mean of three seeds. Greedy takes the likeliest "
         "token, so its answers are all the same. Bars: two standard errors of after minus before, "
-        "over the problems. In best with best T is chosen on half of the answers to each problem "
-        "and judged on the other half, so the gap differs from that of the highest points here."
+        "over the problems."
     )
     return static_figure(build, size=(900, 290), alt=f"{said}.", caption=caption)
 
@@ -294,27 +330,6 @@ def problem_by_problem(
         f"(at 0.05/{len(b)}, since there are {len(b)} tests)."
     )
     return static_figure(build, size=(820, 320), alt=alt, caption=caption)
-
-
-def judged(rows: Sequence[tuple[str, float, float]]) -> Picture:
-    """Some problems, (what 64 answers said, chance before, chance after), on fresh answers."""
-
-    def build(figure, _):
-        axes = figure.add_axes((0.24, 0.24, 0.6, 0.72))
-        for y, (_, before, after) in enumerate(reversed(rows)):
-            axes.plot([before, after], [y, y], color=GREY, lw=1.5, zorder=0)
-            axes.plot(before, y, "o", color=BLACK, ms=8, label="before" if y == 0 else None)
-            axes.plot(after, y, "s", color=ORANGE, ms=8, label="after" if y == 0 else None)
-        axes.set_yticks(range(len(rows)), [name for name, *_ in reversed(rows)])
-        axes.set(xscale="log", xlim=(0.001, 1), ylim=(-0.6, len(rows) - 0.4))
-        axes.set_xticks((0.001, 0.01, 0.1, 1), ("0.001", "0.01", "0.1", "1"))
-        axes.set_xlabel("share of 1,024 fresh answers that is right", fontsize=TEXT)
-        axes.legend(fontsize=TEXT, loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False)
-        _plain(axes)
-
-    said = "; ".join(f"{name}: {old:.3f} before, {new:.3f} after" for name, old, new in rows)
-    caption = "Four problems, named by their first 64 answers and judged by 1,024 others. Seed 0."
-    return static_figure(build, size=(820, 210), alt=f"{said}.", caption=caption)
 
 
 def votes(rows: Mapping[str, Sequence[float]], ks: Sequence[int]) -> Picture:
