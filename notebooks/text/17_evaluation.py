@@ -61,8 +61,7 @@ print("share of answers that are right: before "
       + ", ".join(f"{ones[s]:.2f}" for s in seeds))
 
 # %% [markdown]
-# Now give the model 16 tries at each problem. Before training, at least one of them is right on
-# 96 % of the problems. <!-- cited: 96 -->
+# Before training, at least one of 16 tries is right on 96 % of the problems. <!-- cited: 96 -->
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -370,7 +369,7 @@ pictures.spread(last, 16)
 
 # %% [markdown]
 # Before training every $p$ was above 0.07. After it 14 of the 52 are below 0.02, where the curve is
-# steep. Another 21 rose, where it is flat. **Mean pass@1 can rise while mean pass@16 falls only if
+# steep; 21 rose, mostly where it is flat. **Mean pass@1 can rise while mean pass@16 falls only if
 # the dotted gap grows: the problems' $p$ spread.** <!-- cited: 0.07, 0.02 -->
 #
 # ## Would a lower temperature do the same?
