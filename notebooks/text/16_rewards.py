@@ -691,4 +691,4 @@ check.silent_bug_rewards(my_test)
 # [statements 16](statements/16_rewards.ipynb). The exercises, solved:
 # [solutions 16](solutions/16_rewards.ipynb).
 #
-# **Next: [17](17_evaluation.ipynb).** Did it learn, or only sharpen?
+# **Next: [17](17_evaluation.ipynb).** What did training change?

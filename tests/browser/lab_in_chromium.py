@@ -151,7 +151,7 @@ MOVED = {
     "slow_start_explorer": ("learning rate", None),
     "std_explorer": ("group size", "2"),
     "stale_queue_explorer": ("spread of the lengths", "0.2"),
-    "sharpen_or_learn_explorer": ("sharpening", "2"),
+    "sharpen_or_learn_explorer": ("cooling, 1/T", "2"),
     "three_pushes_explorer": ("baseline b", "-0.3"),
     "token_gates_explorer": ("ε", "0.1"),
     "token_weights_explorer": ("answer 1, tokens", "1"),

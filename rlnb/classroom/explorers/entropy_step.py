@@ -23,7 +23,8 @@ __all__ = [
 
 ANSWERS = 5
 CAPTION = (
-    "Pale: before the step. Full: after it. Blue is the right answer. "
+    "Pale: before the step. Full: after it. Blue is the right answer: it has reward 1, the others "
+    "0, and an advantage is reward minus mean reward. "
     "Right panel: what the covariance says of the entropy, and what became of it."
 )
 

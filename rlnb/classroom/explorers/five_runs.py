@@ -76,7 +76,8 @@ def recorded(name: str, seed: int) -> dict[str, Any]:
 def signs(run: dict[str, Any]) -> dict[str, tuple[bool, str, str]]:
     """Diagnosis -> does it fit, the number that says so, the number that speaks against it."""
     held, start = run["held"], run["held"][0]
-    early, soon = held[1:4].min(), int(run["at"][1 + held[1:4].argmin()])
+    early = held[1:4].min()
+    soon = int(np.argmax(held[1:] < start - 0.1)) + 1  # the first evaluation that is far lower
     paid, end = run["reward"][-5:].mean(), held[-3:].mean()
     cut, ratio = run["cut"][0], run["ratio"].max()
     H, low = run["entropy"], run["entropy"][:10].min()
@@ -94,14 +95,14 @@ def signs(run: dict[str, Any]) -> dict[str, tuple[bool, str, str]]:
         ),
         "rate": (
             early < start - 0.1,
-            f"the score falls from {start:.2f} to {early:.2f} within {soon} steps; more follows",
+            f"the score falls from {start:.2f} to {held[soon]:.2f} within {run['at'][soon]} steps; "
+            "more follows",
             "a step that is too large breaks the model at once; the held-out score starts at "
             f"{start:.2f} and is {early:.2f} or more in the first 12 steps",
         ),
         "cut": (
             cut > 0.2,
-            f"{cut:.0%} of the answers are cut at step 1, the start is {start:.2f}, and the model "
-            "learns to be short",
+            f"{cut:.0%} of the answers are cut at step 1, and the score starts at {start:.2f}",
             f"a limit that is too tight cuts from the first step on; there it is {cut:.0%}",
         ),
         "stale": (
@@ -178,8 +179,8 @@ def alt(data) -> str:
     """The picture in words, for a reader who does not see it."""
     c = data["columns"]
     said = ", ".join(
-        f"{PANELS[panel][0]} {c[panel][0]:.2f} at step 1, {c[panel][9]:.2f} at 10, "
-        f"{c[panel][-1]:.2f} at 40"
+        f"{PANELS[panel][0].partition(';')[0]} {c[panel][0]:.2f} at step 1, "
+        f"{c[panel][9]:.2f} at 10, {c[panel][-1]:.2f} at 40"
         for panel in PANELS
     )
     return f"Dashboard of run {data['run']}: {said}; held-out score {c['held'][0]:.2f} at the " + (

@@ -1,8 +1,8 @@
-"""Two ways to get better, and what pass@k says of each.
+"""Two ways to get better, cooling and new skill, and what pass@k says of each.
 
 Two hundred problems with forty possible answers each, one of them right. Ten problems are out of
-the base's reach. Sharpening multiplies all logits; new skill lifts the right answer's logit, on the
-problems where it was least likely.
+the base's reach. Cooling multiplies all logits by 1/T; new skill lifts the right answer's logit, on
+the problems where it was least likely.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rlnb.classroom.explorers.arguments import between, checked, echoing
 from rlnb.classroom.figures import BLACK, GREY, ORANGE
 
 __all__ = [
-    "KS", "alt", "build", "compute", "learned_and_behind", "little_skill", "readout",
+    "KS", "ahead_with_losses", "alt", "build", "compute", "learned_and_behind", "readout",
     "sharpen_or_learn_explorer", "update",
 ]  # fmt: skip
 
@@ -56,7 +56,8 @@ def compute(power: float = 1.0, skill: int = 0) -> dict[str, Any]:
 
     Returns base and now (9,), pass@k at KS; before and after (200,), chances of a right answer;
     crossing, the first k of KS at which the base is ahead again (None: nowhere); lost, by how much
-    it is ahead at most.
+    it is ahead at most, and worst, at which k; learned, how many of the ten out of reach are now
+    right more often than not; halved, how many problems have half of their chance or less.
 
     >>> compute()["base"].round(2).tolist()[::4]
     [0.22, 0.74, 0.94]
@@ -68,10 +69,12 @@ def compute(power: float = 1.0, skill: int = 0) -> dict[str, Any]:
     after = _right(power * z)
     base, now = _curve(before), _curve(after)
     behind = KS[now < base - 1e-9]
+    unknown = before < before[OUT_OF_REACH]
     return {
         "power": power, "skill": skill, "base": base, "now": now, "before": before,
         "after": after, "crossing": int(behind[0]) if len(behind) else None,
-        "lost": max(0.0, float((base - now).max())),
+        "lost": max(0.0, float((base - now).max())), "worst": int(KS[(base - now).argmax()]),
+        "learned": int((after[unknown] > 0.5).sum()), "halved": int((after <= before / 2).sum()),
     }  # fmt: skip
 
 
@@ -111,10 +114,13 @@ def update(artists, data):
 def readout(data) -> str:
     """The numbers that change, as a sentence."""
     gain = data["now"] - data["base"]
-    said = ", ".join(f"pass@{KS[i]} {data['now'][i]:.2f} ({gain[i]:+.2f})" for i in (0, 3, 8))
+    said = (
+        f"pass@1 {gain[0]:+.2f}. Learned: {data['learned']} of {OUT_OF_REACH}. "
+        f"Halved: {data['halved']} problems"
+    )
     where = data["crossing"]
     return f"{said}. " + (
-        f"The base is ahead from k = {where}, by {data['lost']:.2f}."
+        f"The base is ahead from k = {where}, most at {data['worst']}: {data['lost']:.2f}."
         if where
         else "The base is ahead nowhere."
     )
@@ -123,30 +129,29 @@ def readout(data) -> str:
 def alt(data) -> str:
     """The picture in words, for a reader who does not see it."""
     return (
-        f"pass@k before and after, sharpening {data['power']:.1f}, new skill on {data['skill']} % "
-        f"of the problems. {readout(data)}"
+        f"pass@k before and after, cooling to T = 1/{data['power']:.1f}, new skill on "
+        f"{data['skill']} % of the problems. {readout(data)}"
     )
 
 
 def learned_and_behind(data) -> bool:
     """All that was out of reach is learned, and yet the base is ahead by 0.05 somewhere."""
-    return data["skill"] >= 5 and data["lost"] >= 0.05
+    return data["learned"] == OUT_OF_REACH and data["lost"] >= 0.05
 
 
-def little_skill(data) -> bool:
-    """+0.25 at k = 1, nowhere behind, and new skill on a tenth of the problems at most."""
-    gain = data["now"] - data["base"]
-    return gain[0] >= 0.25 and data["crossing"] is None and data["skill"] <= 10
+def ahead_with_losses(data) -> bool:
+    """The base is ahead at no k, and yet 15 problems have half of their chance or less."""
+    return data["crossing"] is None and data["halved"] >= 15
 
 
 def sharpen_or_learn_explorer() -> Explorer:
-    """How much sharper, and on how many problems something new."""
+    """How much cooler, and on how many problems something new."""
     return Explorer(
         compute,
         build,
         update,
         {
-            "power": slider(1.0, 1.0, 4.0, 0.1, "sharpening", "all logits times this"),
+            "power": slider(1.0, 1.0, 4.0, 0.1, "cooling, 1/T", "all logits times this"),
             "skill": slider(0, 0, 100, 5, "new skill, %", "of the problems, hardest first"),
         },
         alt=alt,

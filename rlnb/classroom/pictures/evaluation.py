@@ -11,8 +11,8 @@ from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, ORANGE, POSITIVE, Pict
 from rlnb.training.evaluation import pass_at_k
 
 __all__ = [
-    "crossing", "estimates", "gained", "heated", "judged", "learnability", "problem_by_problem",
-    "two_kinds", "votes", "ways",
+    "crossing", "estimates", "heated", "learnability", "over_temperature",
+    "problem_by_problem", "spread", "two_kinds", "votes", "ways",
 ]  # fmt: skip
 
 TEXT = 10.5
@@ -22,36 +22,6 @@ Counts = Mapping[str, Sequence[int]]
 
 def _plain(axes) -> None:
     axes.tick_params(labelsize=TEXT)
-
-
-def _bars(rates: Mapping[str, float], label: str, caption: str) -> Picture:
-    """A bar a model, the first one black."""
-
-    def build(figure, _):
-        axes = figure.add_axes((0.2, 0.2, 0.7, 0.74))
-        place = np.arange(len(rates))[::-1]
-        colors = [BLACK] + [ORANGE] * (len(rates) - 1)
-        axes.barh(place, list(rates.values()), 0.62, color=colors)
-        for y, rate in zip(place, rates.values(), strict=True):
-            axes.text(rate + 0.01, y, f"{rate:.2f}", fontsize=TEXT, va="center")
-        names = ["before", *(f"after, {name}" for name in list(rates)[1:])]
-        axes.set_yticks(place, names)
-        axes.set(xlim=(0, 1), xticks=np.arange(0, 1.1, 0.25))
-        axes.set_xlabel(label, fontsize=TEXT)
-        _plain(axes)
-
-    said = ", ".join(f"{name} {rate:.2f}" for name, rate in rates.items())
-    return static_figure(build, size=(760, 210), alt=f"{label}: {said}.", caption=caption)
-
-
-def gained(counts: Counts, answers: int) -> Picture:
-    """pass@1 of the base and of each seed, as bars."""
-    rates = {name: sum(row) / len(row) / answers for name, row in counts.items()}
-    caption = (
-        f"Countdown, 64 new problems, {answers:,} answers to each. Three seeds of GRPO from one "
-        "base."
-    )
-    return _bars(rates, "share of answers that are right", caption)
 
 
 def crossing(counts: Counts, answers: int, largest: int) -> Picture:
@@ -94,7 +64,8 @@ def crossing(counts: Counts, answers: int, largest: int) -> Picture:
     )
     caption = (
         "Left: the chance that at least one of k answers is right. Right: mean of the three seeds. "
-        "Bars: two standard errors over the 64 problems. They do not include other bases."
+        "Bars: two standard errors over the 64 problems. They cover neither other bases nor new "
+        "training seeds."
     )
     return static_figure(build, size=(900, 300), alt=f"pass@k. {said}.", caption=caption)
 
@@ -137,6 +108,42 @@ def two_kinds(counts: Counts, product: Sequence[bool], answers: int, largest: in
         "after minus before, over the problems."
     )
     return static_figure(build, size=(900, 280), alt=f"pass@k. {said}.", caption=caption)
+
+
+def spread(chances: Mapping[str, Sequence[float]], k: int) -> Picture:
+    """{"before": each pair's p, ...}: a panel each, the dots on the curve p -> pass@k."""
+    line = np.linspace(0, 0.62, 200)
+    means = {
+        name: (np.mean(row), np.mean(1 - (1 - np.array(row)) ** k)) for name, row in chances.items()
+    }
+
+    def build(figure, _):
+        for i, (name, row) in enumerate(chances.items()):
+            p, (x, y) = np.array(row), means[name]
+            axes = figure.add_axes((0.07 + 0.49 * i, 0.18, 0.42, 0.71))
+            axes.plot(line, 1 - (1 - line) ** k, color=GREY, lw=1.2, zorder=0)
+            axes.plot(p, 1 - (1 - p) ** k, "o", color=ORANGE if i else BLACK, ms=6, alpha=0.6)
+            axes.plot([x, x], [y, 1 - (1 - x) ** k], color=BLACK, ls=":", lw=1.6)
+            axes.plot(x, y, "X", color=BLACK, mfc="white", ms=11, mew=1.6)
+            axes.text(x + 0.025, y - 0.03, f"mean: p {x:.2f}, pass@{k} {y:.2f}", fontsize=TEXT,
+                      va="top")  # fmt: skip
+            axes.set(xlim=(-0.015, 0.62), ylim=(0, 1.05), yticks=(0, 0.25, 0.5, 0.75, 1))
+            axes.set_xlabel("p, chance that one answer is right", fontsize=TEXT)
+            axes.set_title(f"pass@{k}, {name}", fontsize=TEXT, weight="bold")
+            _plain(axes)
+
+    said = "; ".join(
+        f"{name}: p from {min(row):.3f} to {max(row):.2f}, "
+        f"{sum(p < 0.02 for p in row)} below 0.02, mean p {means[name][0]:.2f}, "
+        f"mean pass@{k} {means[name][1]:.2f}"
+        for name, row in chances.items()
+    )
+    caption = (
+        f"A dot is one of the {len(next(iter(chances.values())))} pairs in the table's last row. "
+        "Cross: the mean of the dots. Dotted: from it up to the curve, where the mean would lie if "
+        "all pairs had the mean p."
+    )
+    return static_figure(build, size=(900, 290), alt=f"{said}.", caption=caption)
 
 
 def estimates(p: float, k: int, largest: int = 64) -> Picture:
@@ -248,6 +255,43 @@ def heated(curves: Mapping[tuple[str, float], np.ndarray]) -> Picture:
     return static_figure(build, size=(900, 300), alt=f"pass@k. {said}.", caption=caption)
 
 
+def over_temperature(rates: Mapping[tuple[str, float], np.ndarray]) -> Picture:
+    """{("before" or "after", T): (problems, 2)}: pass@1 and pass@16, a panel each, over T."""
+    heats = sorted({T for _, T in rates})
+
+    def mean(who, k):
+        return [rates[who, T][:, k].mean() for T in heats]
+
+    def build(figure, _):
+        for k, title in enumerate(("pass@1", "pass@16")):
+            axes = figure.add_axes((0.06 + 0.5 * k, 0.18, 0.43, 0.71))
+            gaps = [(rates["after", T] - rates["before", T])[:, k] for T in heats]
+            error = [2 * gap.std(ddof=1) / len(gap) ** 0.5 for gap in gaps]
+            axes.plot(heats, mean("before", k), "o-", color=BLACK, lw=2.4, ms=6, label="before")
+            axes.errorbar(heats, mean("after", k), error, fmt="s--", color=ORANGE, ecolor=GREY,
+                          capsize=3, lw=2, ms=6, label="after")  # fmt: skip
+            axes.set(ylim=(0, 1.05), yticks=(0, 0.25, 0.5, 0.75, 1), xlim=(-0.07, 1.57))
+            axes.set_xticks((0, 0.5, 1, 1.5), ("greedy", "0.5", "1", "1.5"))
+            axes.set_xlabel("temperature T", fontsize=TEXT)
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+            if k == 0:
+                axes.legend(fontsize=TEXT, loc="lower left")
+            _plain(axes)
+
+    said = "; ".join(
+        f"{title}, {who}: "
+        + ", ".join(f"{v:.2f} at {T:g}" for T, v in zip(heats, mean(who, k), strict=True))
+        for k, title in enumerate(("pass@1", "pass@16"))
+        for who in ("before", "after")
+    )
+    caption = (
+        "64 answers to each problem; after: the mean of three seeds. Greedy takes the likeliest "
+        "token, so its answers are all the same. Bars: two standard errors of after minus before, "
+        "over the problems."
+    )
+    return static_figure(build, size=(900, 290), alt=f"{said}.", caption=caption)
+
+
 def problem_by_problem(
     before: Sequence[int], after: Sequence[int], sure: Sequence[bool], answers: int
 ) -> Picture:
@@ -286,27 +330,6 @@ def problem_by_problem(
         f"(at 0.05/{len(b)}, since there are {len(b)} tests)."
     )
     return static_figure(build, size=(820, 320), alt=alt, caption=caption)
-
-
-def judged(rows: Sequence[tuple[str, float, float]]) -> Picture:
-    """Some problems, (what 64 answers said, chance before, chance after), on fresh answers."""
-
-    def build(figure, _):
-        axes = figure.add_axes((0.24, 0.24, 0.6, 0.72))
-        for y, (_, before, after) in enumerate(reversed(rows)):
-            axes.plot([before, after], [y, y], color=GREY, lw=1.5, zorder=0)
-            axes.plot(before, y, "o", color=BLACK, ms=8, label="before" if y == 0 else None)
-            axes.plot(after, y, "s", color=ORANGE, ms=8, label="after" if y == 0 else None)
-        axes.set_yticks(range(len(rows)), [name for name, *_ in reversed(rows)])
-        axes.set(xscale="log", xlim=(0.001, 1), ylim=(-0.6, len(rows) - 0.4))
-        axes.set_xticks((0.001, 0.01, 0.1, 1), ("0.001", "0.01", "0.1", "1"))
-        axes.set_xlabel("share of 1,024 fresh answers that is right", fontsize=TEXT)
-        axes.legend(fontsize=TEXT, loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False)
-        _plain(axes)
-
-    said = "; ".join(f"{name}: {old:.3f} before, {new:.3f} after" for name, old, new in rows)
-    caption = "Four problems, named by their first 64 answers and judged by 1,024 others. Seed 0."
-    return static_figure(build, size=(820, 210), alt=f"{said}.", caption=caption)
 
 
 def votes(rows: Mapping[str, Sequence[float]], ks: Sequence[int]) -> Picture:

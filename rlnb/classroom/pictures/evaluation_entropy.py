@@ -78,7 +78,10 @@ def along_the_run(base: Mapping[str, Any], seeds: Sequence[Mapping[str, Any]]) -
         + ", ".join(f"{seed[key][-1]:.2f}" for seed in seeds)
         for key, title, _ in panels
     )
-    caption = "Countdown, 64 answers to each of 64 new problems. A line is a seed; black: before."
+    caption = (
+        "Countdown, an evaluation of its own: 64 fresh answers to each of the 64 problems. A line "
+        "is a seed; black: before."
+    )
     return static_figure(build, size=(900, 230), alt=f"{said}.", caption=caption)
 
 

@@ -6,7 +6,7 @@ takes the models of `kept_answers countdown` and looks at the first step that ea
 answers to each of the 64 held-out problems writes down, if it writes one: how many of a problem's
 answers begin alike, and how many begin with a step from which the target can still be reached.
 `needs_product` sorts the problems by whether adding and subtracting can do it, `settled` reads the
-file.
+file, `by_problem` is the error of a mean over problems and seeds.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import json
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from rlnb.training.tasks.task import Problem
 
 __all__ = [
     "agreement",
+    "by_problem",
     "favourites",
     "first_step",
     "leading_steps",
@@ -123,6 +125,20 @@ def agreement(steps: list[dict[str, int]], draws: int = 2000, seed: int = 0) -> 
         share = np.bincount(top, minlength=len(n)) / draws
         first, both = first + float(share[n.argmax()]), both + float((share**2).sum())
     return first / len(steps), both / len(steps)
+
+
+def by_problem(gap: Sequence[float], problem: Sequence[int]) -> tuple[float, float]:
+    """The mean of `gap` and two standard errors, where pairs of one problem are not independent.
+
+    >>> by_problem([1.0, 1.0, 3.0, 3.0], [0, 0, 1, 1]), by_problem([1.0, 3.0], [0, 1])
+    ((2.0, 2.0), (2.0, 2.0))
+    """
+    gaps = np.asarray(gap, dtype=float)
+    place = np.unique(problem, return_inverse=True)[1]
+    apart = np.bincount(place, gaps - gaps.mean())
+    n = len(apart)
+    error = 2 * (np.sum(apart**2) * n / (n - 1)) ** 0.5 / len(gaps)
+    return float(gaps.mean()), float(error)
 
 
 def measure(

@@ -3,13 +3,15 @@
     python -m rlnb.training.studies.kept_answers chain data/runs/chain_kept_answers.json
     python -m rlnb.training.studies.kept_answers countdown data/runs/countdown_kept_answers.json
     python -m rlnb.training.studies.kept_answers fresh data/runs/chain_fresh_answers.json
+    python -m rlnb.training.studies.kept_answers cooled data/runs/countdown_cooled.json
 
 samples many answers to each held-out problem from the base, trains it with a recorded run's recipe
 for each seed, and samples again. Of every answer one character is kept: on `chain` the digit that
 it ends in, on `countdown` 1 for right and 0 for wrong; a dot where the answer cannot be read or was
 cut off. A problem is a line of characters. `kept` reads the file, `right_counts` counts, `fisher`
 says whether two counts differ by more than chance. `fresh` are more answers of the base alone: what
-was chosen by the others is judged by these.
+was chosen by the others is judged by these. `cooled` are the models of `countdown`, greedy (T = 0)
+and at seven temperatures.
 """
 
 from __future__ import annotations
@@ -77,6 +79,17 @@ STUDIES = {
         64,
         _verdict,
         temperatures=(1.0, 0.5, 1.5, 2.0),
+    ),
+    # the models of "countdown", greedy and sampled, on answers of their own
+    "cooled": Study(
+        "countdown",
+        ZOO["grpo"].replace(terms=()),
+        COUNTDOWN,
+        64,
+        64,
+        _verdict,
+        temperatures=(0.0, 0.2, 0.35, 0.5, 0.7, 1.0, 1.25, 1.5),
+        seed=98,
     ),
     "fresh": Study("chain", ZOO["dr_grpo"], Recipe(), 250, 288, _digit, seed=100, trained=False),
 }
