@@ -23,11 +23,13 @@
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # imports, folded
+import json
 import torch
 from rlnb import check
 from rlnb.classroom.explorers import capped_reward, rare_glitch
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import drift, rewards as pictures
+from rlnb.shipped import data_folder
 from rlnb.toys.proxy import (answer_pool, best_of_n_kl,
                              group_pay, kl_to_uniform)
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
@@ -52,6 +54,20 @@ pictures.paid_and_true()
 # One list is right, 91,962,520 are in order, and the grader cannot tell them apart.
 # <!-- cited: 0.85, 0.91 -->
 #
+# What does the trained model write?
+
+# %% jupyter={"source_hidden": true}
+# folded: three answers of seed 0, before and after
+said = json.loads((data_folder() / "runs"
+                   / "sort_is_sorted_answers.json").read_text())["answers"]
+last = max(one["step"] for one in said)
+before, after = ([one for one in said if one["step"] == step][:3]
+                 for step in (0, last))
+for old, new in zip(before, after):
+    print(f"{old['prompt']:16} before {old['completion']:16} "
+          f"after {new['completion']}")
+
+# %% [markdown]
 # A control: a *coin* pays four of five answers, whatever they say.
 
 # %% jupyter={"source_hidden": true}
@@ -130,15 +146,16 @@ drift.right_and_nats()
 # Did these two pays *ask* for the loss? With a KL penalty, however small, a pay's optimum is the
 # starting policy reweighted by $e^{R/\beta}$ (05). The coin pays all answers alike: 47 of 100 stay
 # right. Of the start's answers 85 in 100 were in order, the 47 right ones among them. Pay for order
-# can at most drop the 15 others: then $47/85$, or 55 in 100, are right. The runs ended at 0. So
+# can at most drop the 15 others: then about
+# $47/85$, or 55 in 100, are right. The runs ended at 0. So
 # neither pay asked for the loss. <!-- cited: 47, 85, 15, 55 -->
 #
 # * **The training loses gold** that the pay's optimum keeps. Noise can do it, as the coin shows:
 #   the policy **drifts**. An easier way to be paid can do it, too: a 4B model, paid when its code
 #   passed `run_tests`, learned in every run to rewrite that function
 #   ([a public study](https://www.alignmentforum.org/posts/R5MdWGKsuvdPwGFBG/steering-rl-training-benchmarking-interventions-against)).
-# * **The pay loses gold**: wrong answers are paid *more* than right ones, so the optimum itself has
-#   less of it. This is **over-optimisation**, the subject from here on.
+# * **The pay loses gold**: wrong answers are paid *more* than right ones, so the optimum itself
+#   moves to them. This is **over-optimisation**, the subject from here on.
 #
 # <details><summary>One level deeper: random rewards that raised a score</summary>
 #
@@ -390,23 +407,23 @@ reveal("rewards.5",
 
 # %% [markdown]
 # **At the optimum β chooses where on the curve of your pay you stop. It does not lift the curve.**
-# Under A a penalty only costs gold. Under B it helps past the curve's peak, where one glitch of the
-# 4,096 answers has most of the probability. The peak is 0.26.
-# <!-- cited: 0.26 -->
+# Under A a penalty only costs gold. Under B it helps a little: gold peaks at 0.26 and falls to 0.11
+# as one glitch of the 4,096 answers takes most of the probability.
+# <!-- cited: 0.26, 0.11 -->
 #
 # ## Your pay goes up and gold down: which is it?
 #
-# Ask the *starting* policy: draw answers, weigh them by $e^{R/\beta}$, and watch gold as β falls,
-# up to your run's nats. (From $n$ answers you reach $\log n$ nats at most.)
+# Draw answers from the *starting* policy, weigh them by $e^{R/\beta}$, and find the β with the nats
+# of your run. Their gold is what your pay asks for, without training. (From $n$ answers you reach
+# $\log n$ nats at most; beyond, look at the run's own checkpoints.) Compare:
 #
-# | gold of the start's answers, reweighted | verdict | what helps | on this page |
+# | the run's gold is | verdict | what helps | on this page |
 # |---|---|---|---|
-# | rises | the training loses it | a KL penalty, another learning rate or batch; if it found a hack, a better check | the sorter, in order |
-# | stays | the pay says nothing about gold | another pay | the sorter, coin |
-# | falls | the pay loses it | another pay, a cap, fewer nats | grader B |
+# | well below | the training loses it | a KL penalty, another learning rate or batch; if it found a hack, a better check | the sorter: 0, where its pays ask for 47 (coin) to about 55 (in order) |
+# | level with it, and low | the pay loses it | another pay, fewer nats | grader B: 0.26 at 2.5 nats, where the rank has 1.57 |
 #
-# **Another pay can lift the curve. At the optimum a penalty cannot.** In which row is GRPO, which
-# pays a z-score? That is the second sitting.
+# **Another pay can lift the curve. At the optimum a penalty cannot.** Which curve has GRPO, which
+# pays a z-score? That is the second sitting. <!-- cited: 47, 55, 0.26, 2.5, 1.57 -->
 
 # %% jupyter={"source_hidden": true}
 # your guesses so far
@@ -420,11 +437,10 @@ score("rewards.1", "rewards.9", "rewards.2", "rewards.5")
 # %% [markdown] tags=["card"]
 # | Rewards | |
 # |---|---|
-# | sentence | gold is lost by the pay (its optimum has less) or by the training (drift, an easier way to be paid); best of N of the starting policy tells which |
+# | sentence | gold is lost by the pay, or by the training; the start's answers, reweighted by the pay to the run's nats, tell which |
 # | formula | $\mathbb E[g\mid r]=r/(1+s^2)$ · best of N: $\mathrm{KL}\le\log N-\frac{N-1}N$ |
 # | numbers | best of 256: gold 0.50 under B (right on 92 % of pairs), 1.98 under A (75 %) |
 # | KL penalty | holds you near the start, on the curve of your pay; sorter paid by a coin: 40 of 100 right, from 47, without it none |
-# | GRPO | on B, at its optimum: gold turns under the score, not under pass or fail |
 # | which grader | the most gold at your nats, under your pay |
 
 # %% [markdown]
