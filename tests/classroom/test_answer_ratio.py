@@ -101,7 +101,10 @@ def test_artists_hold_what_compute_says_and_the_words_the_numbers():
     for params in ({"flips": 0.0}, {"length": 32, "band": "0.01"}, {"flips": 2.0}):
         artists, data = explorer.set(**params).artists, explorer.data
         inside, below, above = (artists[name].get_ydata() for name in ("in", "down", "up"))
-        assert (len(inside), len(below), len(above)) == answer_ratio.counts(data)
+        s = data["answers"]
+        assert len(below) == (s < data["edges"][0]).sum()
+        assert len(above) == (s > data["edges"][1]).sum()
+        assert len(inside) + len(below) + len(above) == 64
         low, high = (np.log(edge) for edge in data["edges"])
         assert all(low / high <= y <= 1 for y in inside)  # in upper half-widths
         assert all(y < low / high for y in below) and all(y > 1 for y in above)
@@ -116,15 +119,21 @@ def test_artists_hold_what_compute_says_and_the_words_the_numbers():
                          else ["−0.0003", "0", "+0.0004"])  # fmt: skip
         assert explorer.alt_text() == alt(data)
     assert f"{data['outside']:.0%} outside the band" in alt(data)
-    assert f"{len(below)} below" in answer_ratio.readout(data)
+    assert f"{data['shares'][0, 1]:.0f} % below" in answer_ratio.readout(data)  # T = 32
     assert len(answer_ratio.readout(data)) < 120
 
 
-def test_the_counts_above_the_columns_are_those_of_the_readout():
-    for T in LENGTHS:
-        d = compute(flips=3.0, length=T, band="0.01")
-        assert answer_ratio.inside(d)[LENGTHS.index(T)] == answer_ratio.counts(d)[0]
-        assert answer_ratio.inside(d, "0.2") == answer_ratio.inside(compute(3.0, T, "0.2"))
+def test_the_shares_above_the_columns_count_every_token_once_at_every_length():
+    d = compute(flips=3.0, length=LENGTHS[-1], band="0.01")
+    assert d["shares"].shape == (6, 3)
+    np.testing.assert_allclose(d["shares"].sum(1), 100)
+    # at the longest the answers are the 64 dots; at the others they are cut from the same tokens
+    low, high = d["edges"]
+    below, above = (d["answers"] < low).mean(), (d["answers"] > high).mean()
+    np.testing.assert_allclose(d["shares"][-1, 1:], (100 * below, 100 * above))
+    tokens = np.log(d["tokens"]).reshape(-1, 128).mean(1)  # 16,384 answers
+    np.testing.assert_allclose(d["shares"][1, 1], 100 * (tokens < np.log(low)).mean(), atol=0.01)
+    assert answer_ratio.inside(d) == pytest.approx(list(d["shares"][:, 0]))
     explorer = answer_ratio_explorer()
     texts = [text.get_text() for text in explorer.set(flips=1.5, band="0.01").artists["inside"]]
-    assert texts == [f"{n} inside" for n in answer_ratio.inside(explorer.data)]
+    assert texts == [f"{n:.0f} % inside" for n in answer_ratio.inside(explorer.data)]
