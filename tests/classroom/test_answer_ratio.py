@@ -110,7 +110,6 @@ def test_artists_hold_what_compute_says_and_the_words_the_numbers():
         assert all(y < low / high for y in below) and all(y > 1 for y in above)
         assert artists["band"].get_y() == pytest.approx(low / high)
         assert artists["band"].get_y() + artists["band"].get_height() == pytest.approx(1)
-        assert len(artists["others"].get_xdata()) == 5 * 64
         assert artists["kl"].get_ydata()[0] == pytest.approx(
             max(-data["kl"] / high, answer_ratio.FLOOR)
         )
@@ -135,5 +134,19 @@ def test_the_shares_above_the_columns_count_every_token_once_at_every_length():
     np.testing.assert_allclose(d["shares"][1, 1], 100 * (tokens < np.log(low)).mean(), atol=0.01)
     assert answer_ratio.inside(d) == pytest.approx(list(d["shares"][:, 0]))
     explorer = answer_ratio_explorer()
-    texts = [text.get_text() for text in explorer.set(flips=1.5, band="0.01").artists["inside"]]
-    assert texts == [f"{n:.0f} % inside" for n in answer_ratio.inside(explorer.data)]
+    for i, T in enumerate(LENGTHS):
+        text = explorer.set(flips=1.5, band="0.01", length=T).artists["inside"]
+        assert text.get_text() == f"{answer_ratio.inside(explorer.data)[i]:.0f} % inside"
+        assert text.get_position()[0] == i
+
+
+def test_the_shares_at_the_other_lengths_stay_hidden():
+    """They are what the first task asks to predict."""
+    explorer = answer_ratio_explorer()
+    shares = [f"{x:.0f} %" for x in answer_ratio.inside(explorer.data)]
+    at = LENGTHS.index(explorer.data["length"])
+    drawn = " ".join(text.get_text() for text in explorer.figure.axes[0].texts)
+    said = drawn + explorer.alt_text() + answer_ratio.readout(explorer.data)
+    assert f"{shares[at]} inside" in drawn
+    assert not any(f"{share} inside" in said for share in set(shares) - {shares[at]})
+    assert sum(len(line.get_xdata()) for line in explorer.figure.axes[0].lines) == 64 + 2 * 2

@@ -54,6 +54,9 @@ def test_what_the_tasks_on_the_band_show():
     for end in (0, -1):
         gap, both = inside[2] - inside[end], np.hypot(error[2], error[end])
         assert gap > 5 * both
+    for share in (0.3, 0.4):  # the lesson holds beside the task's setting
+        beside = np.array(answer_ratio.inside(answer_ratio.compute(share, answer_ratio.LONGEST)))
+        assert set(np.flatnonzero(beside >= beside.max() - answer_ratio.TIE)) == {2, 3}
     below, above = page["shares"][0, 1:], page["shares"][-1, 1:]
     assert below.min() > 35 and above[0] > 90 and above[1] == 0  # both sides; below only
     # without flips: no band of the list serves both 128 and 32,768 tokens

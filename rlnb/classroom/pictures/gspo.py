@@ -88,7 +88,7 @@ def where_it_shows(gap: Tensor, A: Tensor, rewarded: Tensor) -> Picture:
         build,
         size=(900, 240),
         alt=f"Share of tokens that rose: {shares}.",
-        caption="Whether a token rose depends on its word, and not on its answer.",
+        caption="Three policies. Whether a token rose depends on its word, not on its answer.",
     )
 
 
@@ -146,5 +146,5 @@ def settling(lengths: Sequence[int], gaps: Mapping[str, Tensor], kls: Sequence[f
         alt=f"log s against length. {said}. Minus the KL: {least}.",
         caption=f"{len(next(iter(gaps.values())))} answers of one policy, cut after "
         f"{', '.join(f'{n:,}' for n in lengths)} tokens. Dashed, −KL: as routed it lies below the "
-        "band, with old experts held inside. The spread shrinks around it.",
+        "band, with old experts held inside. The spread shrinks around the dashed line.",
     )
