@@ -708,12 +708,15 @@ for rate in (1e-4, 3e-4):
 def knows(x, A):
     return torch.corrcoef(torch.stack([x, A]))[0, 1]
 
-found = []
+found, more = [], []
 for seed in range(8):
     old, y, A, before, routes = halves(seed)
     new = stepped(old, y[:64], A[:64], 2e-4)
     with torch.no_grad():
         moves = [new.logprobs(y, x)[0] - before for x in (None, routes)]
+    seed_0 = moves if seed == 0 else seed_0
+    more.append(torch.stack([cut_counts(
+        x[64:].mean(1), A[64:], 3e-4, 4e-4) for x in moves]))
     found.append(torch.stack([knows(x, z) for move in moves for x, z in (
         (move[64:].mean(1), A[64:]), (move[:64].mean(1), A[:64]),
         (move[64:].flatten(), A[64:].repeat_interleave(1000)))]))
@@ -726,11 +729,46 @@ for k, name in enumerate(("as routed", "old experts held")):
 assert mean[0] < 3 * error[0] and mean[3] > 6 * error[3]
 assert (found[:, 3:].mean(0) > found[:, :3].mean(0)).all()
 
+# %%
+more = torch.stack(more)            # (8, held or not, true or shuffled)
+excess = more[..., 0] - more[..., 1]
+mean, error = excess.mean(0), excess.std(0) / 8**0.5
+print("silent answers of 64    true A   A shuffled    difference")
+for k, name in enumerate(("as routed", "old experts held")):
+    true, lot = more[:, k].mean(0)
+    print(f"{name:16s}  {true:12.1f} {lot:12.1f}       "
+          f"{mean[k]:.1f} ± {error[k]:.1f}")
+assert mean[0] < 2 * error[0] and mean[1] > 5 * error[1]
+
 # %% [markdown]
 # A ± is one standard error over the policies. With the experts held $\log s$ knows its answer, and
 # a single token hardly does: the mean over 1,000 tokens adds up what each shows of it. As routed
 # the leaps hide it again. On the answers that made the step the knowledge is nearly perfect with
-# the experts held: there the step was aimed at just these.
+# the experts held: there the step was aimed at just these. Nor is the clip's count blind then: with
+# the experts held it silences about half as many again as with a shuffled $A$.
+#
+# **Is log s normal?** How many of the second 64 answers of one policy, cut after $T$ tokens, lie in
+# GSPO's band, and how many a normal curve predicts from the tokens' mean and $\sigma$:
+
+# %%
+edges = torch.tensor([1 - 3e-4, 1 + 4e-4]).log()
+print("inside, of 64          100    300   1000 tokens")
+for name, move in zip(("as routed", "old experts held"), seed_0):
+    x = move[64:]
+    means = [x[:, :T].mean(1) for T in (100, 300, 1000)]
+    got = [int(((m > edges[0]) & (m < edges[1])).sum()) for m in means]
+    said = []
+    for T in (100, 300, 1000):
+        low, high = torch.special.ndtr(
+            (edges - x.mean()) / x.std() * T**0.5)
+        said.append(64 * (high - low).item())
+    print(f"{name:16s} normal", *(f"{n:6.0f}" for n in said))
+    print(f"{name:16s} found ", *(f"{n:6d}" for n in got))
+    if name == "as routed":
+        assert all(g > 2 * n for g, n in zip(got[:2], said))
+
+# %% [markdown]
+# It fails as routed at 100 and at 300 tokens: answers without a flip stay near 0.
 #
 # **How wrong is the gradient off-policy?** One step of 2e-4 on 64 answers of 200 tokens; then
 # twelve mini-batches of 64 more answers of the old policy, four for each of three policies, under
@@ -829,8 +867,8 @@ assert by_lot > 0.5 and gone - by_lot < 0.15
 #
 # The last column says what is lost, and most of it is so by construction. To first order an
 # answer's push along the step is $A\log s$ with the experts held (an assert compares the two). The
-# clip silences answers with $A\log s>0$ as routed. Where no token leapt, that is the same, and
-# about half of these short answers have no leap. So the clip takes away most of the pushes that
+# clip silences answers with $A\log s>0$ as routed. Where no token flipped, that is the same,
+# and about half of these short answers have no flip. So the clip takes away most of the pushes that
 # point along the step, with a shuffled $A$ too (last line). The pushes against the step stay, and
 # the two nearly cancel: that makes the 0.05. It is a brake and no correction. What the paper
 # reports, a noise that builds up over a long run, is beyond a toy of one step.
