@@ -134,7 +134,6 @@ MOVED = {
     "micro_batches_explorer": ("answer 0, tokens", "1"),
     "loss_and_gradient_explorer": ("steps taken", "0"),
     "one_group_explorer": ("your reward", "0.1"),
-    "one_outlier_explorer": ("log ρ of one token", "-3"),
     "one_pair_explorer": ("margin in the log", "0.5"),
     "one_push_explorer": ("added to all rewards", "-1"),
     "one_token_explorer": ("ratio ρ", "0.3"),

@@ -101,13 +101,15 @@ def test_artists_hold_what_compute_says_and_the_words_the_numbers():
     for params in ({"flips": 0.0}, {"length": 32, "band": "0.01"}, {"flips": 2.0}):
         artists, data = explorer.set(**params).artists, explorer.data
         inside, below, above = (artists[name].get_ydata() for name in ("in", "down", "up"))
-        assert (len(inside), len(below), len(above)) == answer_ratio.counts(data)
+        s = data["answers"]
+        assert len(below) == (s < data["edges"][0]).sum()
+        assert len(above) == (s > data["edges"][1]).sum()
+        assert len(inside) + len(below) + len(above) == 64
         low, high = (np.log(edge) for edge in data["edges"])
         assert all(low / high <= y <= 1 for y in inside)  # in upper half-widths
         assert all(y < low / high for y in below) and all(y > 1 for y in above)
         assert artists["band"].get_y() == pytest.approx(low / high)
         assert artists["band"].get_y() + artists["band"].get_height() == pytest.approx(1)
-        assert len(artists["others"].get_xdata()) == 5 * 64
         assert artists["kl"].get_ydata()[0] == pytest.approx(
             max(-data["kl"] / high, answer_ratio.FLOOR)
         )
@@ -116,15 +118,35 @@ def test_artists_hold_what_compute_says_and_the_words_the_numbers():
                          else ["−0.0003", "0", "+0.0004"])  # fmt: skip
         assert explorer.alt_text() == alt(data)
     assert f"{data['outside']:.0%} outside the band" in alt(data)
-    assert f"{len(below)} below" in answer_ratio.readout(data)
+    assert f"{data['shares'][0, 1]:.0f} % below" in answer_ratio.readout(data)  # T = 32
     assert len(answer_ratio.readout(data)) < 120
 
 
-def test_the_counts_above_the_columns_are_those_of_the_readout():
-    for T in LENGTHS:
-        d = compute(flips=3.0, length=T, band="0.01")
-        assert answer_ratio.inside(d)[LENGTHS.index(T)] == answer_ratio.counts(d)[0]
-        assert answer_ratio.inside(d, "0.2") == answer_ratio.inside(compute(3.0, T, "0.2"))
+def test_the_shares_above_the_columns_count_every_token_once_at_every_length():
+    d = compute(flips=3.0, length=LENGTHS[-1], band="0.01")
+    assert d["shares"].shape == (6, 3)
+    np.testing.assert_allclose(d["shares"].sum(1), 100)
+    # at the longest the answers are the 64 dots; at the others they are cut from the same tokens
+    low, high = d["edges"]
+    below, above = (d["answers"] < low).mean(), (d["answers"] > high).mean()
+    np.testing.assert_allclose(d["shares"][-1, 1:], (100 * below, 100 * above))
+    tokens = np.log(d["tokens"]).reshape(-1, 128).mean(1)  # 16,384 answers
+    np.testing.assert_allclose(d["shares"][1, 1], 100 * (tokens < np.log(low)).mean(), atol=0.01)
+    assert answer_ratio.inside(d) == pytest.approx(list(d["shares"][:, 0]))
     explorer = answer_ratio_explorer()
-    texts = [text.get_text() for text in explorer.set(flips=1.5, band="0.01").artists["inside"]]
-    assert texts == [f"{n} inside" for n in answer_ratio.inside(explorer.data)]
+    for i, T in enumerate(LENGTHS):
+        text = explorer.set(flips=1.5, band="0.01", length=T).artists["inside"]
+        assert text.get_text() == f"{answer_ratio.inside(explorer.data)[i]:.0f} % inside"
+        assert text.get_position()[0] == i
+
+
+def test_the_shares_at_the_other_lengths_stay_hidden():
+    """They are what the first task asks to predict."""
+    explorer = answer_ratio_explorer()
+    shares = [f"{x:.0f} %" for x in answer_ratio.inside(explorer.data)]
+    at = LENGTHS.index(explorer.data["length"])
+    drawn = " ".join(text.get_text() for text in explorer.figure.axes[0].texts)
+    said = drawn + explorer.alt_text() + answer_ratio.readout(explorer.data)
+    assert f"{shares[at]} inside" in drawn
+    assert not any(f"{share} inside" in said for share in set(shares) - {shares[at]})
+    assert sum(len(line.get_xdata()) for line in explorer.figure.axes[0].lines) == 64 + 2 * 2

@@ -44,7 +44,6 @@ MAKERS = {
     "kl_estimator": explorers.kl_estimator_explorer,
     "slow_start": explorers.slow_start_explorer,
     "std": explorers.std_explorer,
-    "one_outlier": explorers.one_outlier_explorer,
     "kept_groups": explorers.kept_groups_explorer,
     "rare_token": explorers.rare_token_explorer,
     "rollouts": explorers.rollouts_explorer,
@@ -58,11 +57,6 @@ SETTINGS = {
         {"flips": 2.0, "length": 32, "band": "0.2"},
         {"band": "0.01", "length": 8192},
         {"flips": 1.5, "band": "2e-3, 2.5e-3"},
-    ],
-    "one_outlier": [
-        {"leap": 2.0, "A": -1},
-        {"leap": -3.0, "length": 8},
-        {"leap": 0.25, "length": 8192, "A": 1},
     ],
     "one_pair": [
         {"shared": 2.0, "margin": 8.0, "beta": 0.1},

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.micro_batches import micro_batches_explorer
     from rlnb.classroom.explorers.near_equal import std_explorer
     from rlnb.classroom.explorers.one_group import one_group_explorer
-    from rlnb.classroom.explorers.one_outlier import one_outlier_explorer
     from rlnb.classroom.explorers.one_pair import one_pair_explorer
     from rlnb.classroom.explorers.one_push import one_push_explorer
     from rlnb.classroom.explorers.one_token import one_token_explorer
@@ -94,7 +93,6 @@ _HOME = {
     "micro_batches_explorer": "micro_batches",
     "loss_and_gradient_explorer": "loss_and_gradient",
     "one_group_explorer": "one_group",
-    "one_outlier_explorer": "one_outlier",
     "one_pair_explorer": "one_pair",
     "one_push_explorer": "one_push",
     "one_token_explorer": "one_token",
@@ -149,7 +147,6 @@ __all__ = [
     "micro_batches_explorer",
     "loss_and_gradient_explorer",
     "one_group_explorer",
-    "one_outlier_explorer",
     "one_pair_explorer",
     "one_push_explorer",
     "one_token_explorer",

@@ -21,12 +21,11 @@ __all__ = [
     "allowed",
     "alt",
     "answer_ratio_explorer",
-    "best_in_the_middle",
     "build",
     "compute",
-    "counts",
     "inside",
     "long_answers_bounded",
+    "most_inside",
     "pool",
     "readout",
     "samples",
@@ -49,13 +48,14 @@ BANDS = {  # half-widths below and above 1
 TEXT = 10.5  # points: the size of the page's own text
 WIDE = 0.2  # the half-width of a band on tokens
 FLOOR, ROOF = -5.0, 4.0  # of the picture, in upper half-widths of the band
-AT_EDGE, BETTER = 0.15, 5  # task 1: % of flips, answers more than at both ends
-ALIVE, LIMIT = 55, 1000  # task 2: answers inside, times as likely at most
+SHARE, TIE = 0.35, 1.0  # task 1: % of flips; points below the largest share inside that count
+ALIVE, LIMIT = 85.0, 1000  # task 2: % of the answers inside, times as likely at most
 ACROSS = 0.66 * (0.618 * np.arange(ANSWERS) % 1) - 0.33  # spreads the dots, says nothing
 CAPTION = (
-    "64 answers at each length, bright at the T of the slider; above, how many are inside. Green: "
-    "the band, drawn at one size whatever its width. Dashed: −KL per token. A dot at the upper or "
-    "lower end of the picture lies beyond it. Left and right in a column mean nothing."
+    "Dots: 64 answers of the T of the slider; a dot at the upper or lower end lies beyond it. "
+    "Above them: the share inside, counted on the same 2.1 million tokens at every length (64 "
+    "answers at 32,768 tokens, 65,536 at 32). Green: the band, drawn at one size whatever its "
+    "width. Dashed: −KL per token."
 )
 
 
@@ -117,6 +117,9 @@ def compute(
                                   gone if A > 0), below it (gone if A < 0)
         mean                      of log s over the answers
         columns (6, ANSWERS)      log s at each of LENGTHS
+        shares (6, 3)             per cent of the answers inside, below and above at each of
+                                  LENGTHS, when all ANSWERS * LONGEST tokens are cut into answers
+                                  of that length: 65,536 at 32 tokens, 64 at the longest
         kl                        of a token: minus the mean of log rho, were answers endless
 
     >>> d = compute(flips=0.0, length=512, push=0.1)
@@ -132,6 +135,7 @@ def compute(
     low, high = 1 - BANDS[band][0], 1 + BANDS[band][1]
     up, down = float((answers > high).mean()), float((answers < low).mean())
     drawn = pool()
+    log_edges = np.log(low), np.log(high)
     return {
         "tokens": tokens,
         "answers": answers,
@@ -143,8 +147,24 @@ def compute(
         "cut_down": down,
         "mean": float(log_s.mean()),
         "columns": np.stack([total[:, T - 1] / T for T in LENGTHS]),
+        "shares": np.stack([_sides(x, *log_edges) for x in _cut_up(longest)]),
         "kl": -float((1 - share) * drawn[0].mean() + share * drawn[1].mean() + push),
     }
+
+
+def _cut_up(longest: np.ndarray) -> list[np.ndarray]:
+    """log s of all answers that the tokens make, for each of LENGTHS."""
+    sums, out = longest.ravel(), []
+    for T, shorter in zip(LENGTHS, (1, *LENGTHS), strict=False):
+        sums = sums.reshape(-1, T // shorter).sum(1)
+        out.append(sums / T)
+    return out
+
+
+def _sides(log_s: np.ndarray, low: float, high: float) -> tuple[float, float, float]:
+    """Per cent inside, below and above."""
+    below, above = 100 * float((log_s < low).mean()), 100 * float((log_s > high).mean())
+    return 100 - below - above, below, above
 
 
 def _shown(log_s: np.ndarray, data) -> np.ndarray:
@@ -165,11 +185,9 @@ def build(figure, data):
     artists = {
         "band": axes.axhspan(-1, 1, color=GREEN, alpha=0.3, lw=0),
         "kl": axes.axhline(0, color=BLACK, lw=1.6, ls="--"),
-        "others": axes.plot([], [], "o", ms=3, mfc=GREY, mec="none", alpha=0.5)[0],
-        "inside": [
-            axes.text(i, ROOF + 0.95, "", fontsize=TEXT, ha="center", va="center")
-            for i in range(len(LENGTHS))
-        ],
+        "inside": axes.text(
+            0, ROOF + 0.95, "", fontsize=TEXT, ha="center", va="center", weight="bold"
+        ),
         "ticks": [
             axes.text(-0.53, 0, "", fontsize=TEXT, ha="right", va="center") for _ in range(3)
         ],
@@ -195,7 +213,7 @@ def build(figure, data):
 
 
 def update(artists, data):
-    """The figure moved to new data."""
+    """The figure moved to new data: the answers of one length, the others are to be guessed."""
     low, high = (float(np.log(edge)) for edge in data["edges"])
     artists["band"].set_y(low / high)
     artists["band"].set_height(1 - low / high)
@@ -207,14 +225,8 @@ def update(artists, data):
         text.set_text(said.replace("e-0", "e-").replace("e-", "e−"))
     artists["kl"].set_ydata([max(-data["kl"] / high, FLOOR)] * 2)
     at = LENGTHS.index(data["length"]) if data["length"] in LENGTHS else 0
-    rest = [i for i in range(len(LENGTHS)) if i != at]
-    artists["others"].set_data(
-        np.concatenate([i + ACROSS for i in rest]),
-        np.concatenate([_shown(data["columns"][i], data) for i in rest]),
-    )
-    for i, (text, count) in enumerate(zip(artists["inside"], inside(data), strict=True)):
-        text.set_text(f"{count} inside")
-        text.set_weight("bold" if i == at else "normal")
+    artists["inside"].set_x(at)
+    artists["inside"].set_text(f"{inside(data)[at]:.0f} % inside")
     s = data["answers"]
     below, above = s < data["edges"][0], s > data["edges"][1]
     shown = _shown(np.log(s), data)
@@ -234,9 +246,9 @@ def _words(data) -> tuple[str, str]:
 
 def readout(data) -> str:
     """The line under the controls."""
-    inside, below, above = counts(data)
+    inside, below, above = data["shares"][LENGTHS.index(data["length"])]
     return (
-        f"Of {ANSWERS} answers {inside} inside the band, {below} below, {above} above. "
+        f"At this T {inside:.0f} % inside, {below:.0f} % below, {above:.0f} % above. "
         f"−KL per token {signed(-data['kl'], 5)}. s^T at the upper edge: {_times(data)}."
     )
 
@@ -257,24 +269,22 @@ def counts(data) -> tuple[int, int, int]:
     return ANSWERS - below - above, below, above
 
 
-def inside(data, band: str | None = None) -> list[int]:
-    """Answers inside the band at each of LENGTHS; `band` another key of BANDS."""
-    low, high = data["edges"] if band is None else (1 - BANDS[band][0], 1 + BANDS[band][1])
-    s = np.exp(data["columns"])
-    return [int(n) for n in ((s >= low) & (s <= high)).sum(1)]
+def inside(data) -> list[float]:
+    """Per cent of the answers inside the band at each of LENGTHS."""
+    return [float(x) for x in data["shares"][:, 0]]
 
 
-def best_in_the_middle(data) -> bool:
-    """GSPO's band, −KL at its lower edge, and BETTER more answers inside than at both ends."""
-    at_edge = abs(data["flips"] - AT_EDGE) < 1e-6
-    if data["length"] not in LENGTHS[1:-1] or data["band"] != GSPO or not at_edge:
+def most_inside(data) -> bool:
+    """SHARE per cent of flips, GSPO's band, and a length with the most inside, up to a TIE."""
+    at_share = abs(data["flips"] - SHARE) < 1e-6
+    if data["length"] not in LENGTHS or data["band"] != GSPO or not at_share:
         return False
-    number = inside(data)
-    return number[LENGTHS.index(data["length"])] - max(number[0], number[-1]) >= BETTER
+    shares = inside(data)
+    return shares[LENGTHS.index(data["length"])] >= max(shares) - TIE
 
 
 def long_answers_bounded(data) -> bool:
-    """No flips, the longest answers: ALIVE inside, and none LIMIT times as likely at the edge."""
+    """No flips, the longest answers: ALIVE per cent inside, s^T below LIMIT at the edge."""
     if data["flips"] != 0 or data["length"] != LONGEST:
         return False
     return inside(data)[-1] >= ALIVE and allowed(data) < np.log10(LIMIT)
@@ -284,10 +294,9 @@ def alt(data) -> str:
     """The picture in words, for a reader who does not see it."""
     tokens, answers = _words(data)
     return (
-        f"log s of 64 answers at six lengths; bright those of {data['length']} tokens, "
+        f"log s of 64 answers of {data['length']} tokens, "
         f"{data['flips']:.2f} % of the tokens with a flipped expert, push "
-        f"{signed(data['push'], 4)} per token, band {data['band']}. {tokens}; {answers}. Inside at "
-        f"{', '.join(str(T) for T in LENGTHS)} tokens: {', '.join(map(str, inside(data)))}."
+        f"{signed(data['push'], 4)} per token, band {data['band']}. {tokens}; {answers}."
     )
 
 
@@ -302,7 +311,7 @@ def answer_ratio_explorer() -> Explorer:
                 0.6, 0.0, 2.0, 0.05, "flipped tokens, %", "share of tokens with another expert"
             ),
             "length": choice_slider(
-                128, [(f"{T:,}", T) for T in LENGTHS], "T, tokens", "length of every answer"
+                32, [(f"{T:,}", T) for T in LENGTHS], "T, tokens", "length of every answer"
             ),
             "band": choice_slider(
                 "3e-4, 4e-4", [(b, b) for b in BANDS], "ε below, above 1", "half-widths of the band"

@@ -53,7 +53,6 @@ COARSE: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "size": (2, 3, 4, 6, 8, 9, 10, 11, 12, 16, 20),
         "mine": (0.0, 0.1, 0.5, 0.9, 1.0),
     },
-    "one_outlier_explorer": {"leap": _steps(-3, 3, 0.25, *_steps(-0.4, 0.4, 0.05))},
     "one_pair_explorer": {
         "shared": _steps(0.75, 1.1, 0.05, 0, 0.25, 0.5, 1.25, 1.5, 1.75, 2),
         "beta": (0.1, 0.5, 1.0, 2.0, 2.5),
