@@ -113,7 +113,7 @@ MOVED = {
     "clip_explorer": ("ε high", "0.1"),
     "composer_explorer": ("start from", None),
     "difficulty_explorer": ("pass rate p", "0.1"),
-    "engine_rules_explorer": ("prefixes flipped", "0.0"),
+    "engine_rules_explorer": ("prefixes flipped", None),
     "entropy_step_explorer": ("step η", "2"),
     "five_runs_explorer": ("run", None),
     "four_edges_explorer": ("ratio ρ", None),

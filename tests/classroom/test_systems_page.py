@@ -92,7 +92,7 @@ def test_pictures_draw_and_say_their_numbers():
     assert "together 8" in pictures.bytes_by_method(table, "c").alt
     run = simulate(8, 8, 0, 1.0, steps=6)
     assert "busy" in pictures.two_timelines({"one": run}, 4.0, "c").alt
-    assert "8 steps old: 0.6" in pictures.learning_by_time("c").alt
+    assert "age 8: 0.6" in pictures.learning_by_time("c").alt
     assert "std 0.5000" in pictures.gaps({"a": [0.5, -0.5]}, "c").alt
     assert "std 0.1000" in pictures.gaps({"a": [0.5, -0.5]}, "c", {"a": 0.1}).alt
     one = judge(engines(0.1, draws=2), "DPPO")
@@ -158,6 +158,39 @@ def test_the_band_that_other_libraries_take_loses_policies_too(monkeypatch):
 
     monkeypatch.setitem(two_engines._ALL, "IcePop [1/2, 5]", wide)
     assert (train("IcePop [1/2, 5]", 0.2, draws=60).reward[:, -1] < 0.8).sum() == 6
+
+
+def test_at_one_percent_flipped_icepop_loses_four_of_six_hundred():
+    ends = [train("IcePop [1/2, 2]", 0.01, draws=60, seed=s).reward[:, -1] for s in range(10)]
+    assert sum((end < 0.8).sum() for end in ends) == 4
+
+
+def test_the_toy_s_flips_are_about_twice_as_large_as_the_router_s():
+    both, still = engines(0.2, draws=60), engines(0.0, draws=60)
+    flipped = abs(both.trainer - both.engine) > 0.1
+    assert abs(still.trainer - still.engine).max() < 0.1
+    weight = np.exp(both.engine.sum(2))[..., None] * flipped
+    gap = both.trainer - both.engine
+    mean = (weight * gap).sum() / weight.sum()
+    assert np.sqrt((weight * (gap - mean) ** 2).sum() / weight.sum()) == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_log_of_the_engine_s_tokens_does_not_show_what_the_engine_seldom_writes():
+    pi = RouterPolicy(seed=0)
+    mu = pi.rounded()
+    with torch.no_grad():
+        largest = [
+            float((pi.logprobs(y)[0] - mu.logprobs(y)[0]).max())
+            for y in (p.sample(400, 50, torch.Generator().manual_seed(1)) for p in (mu, pi))
+        ]
+    assert largest == pytest.approx([1.01, 7.29], abs=0.01)
+
+
+def test_the_second_task_of_the_queue_has_one_answer_and_it_is_the_youngest_quick_one():
+    grid = [(n, lag) for n in stale_queue.SLOTS for lag in range(5)]
+    found = {g: stale_queue.compute(*g, 1.0) for g in grid}
+    quick = {g: data["staleness"] for g, data in found.items() if data["time"] < 0.7}
+    assert min(quick, key=quick.get) == (128, 2) and {n for n, _ in quick} == {128}
 
 
 def test_the_gap_of_the_router_is_skewed_and_its_mirror_image_would_cost_the_batch():

@@ -371,8 +371,8 @@ settle("S12", "it depends")
 
 # %% [markdown]
 # Now and then one answer has most of the weight: the lowest share at 1 step. Longer answers and
-# larger rates move all of these numbers; published recipes run from 1 step (prime-rl's default) to
-# 8 (OLMo 3).
+# larger rates move all of these numbers; published recipes run from 1 step (the default of
+# prime-rl's trainer config) to 8 (OLMo 3, in the open-instruct scripts of December 2025).
 
 # %% [markdown]
 # ### S13 · a cache from old weights

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from rlnb.classroom.explorer import Explorer, choice_slider, slider
+from rlnb.classroom.explorer import Explorer, choice_slider
 from rlnb.classroom.explorers.arguments import between, checked, one_of
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, WINE
 from rlnb.toys.two_engines import ONE_BACK, Run, train
 
 DRAWS, STEPS, LOW = 60, 60, 0.8
 LASTS = (1, 10, 30, 60)
+FLIPS = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3)
 CHOICES = {
     "no correction": "nothing",
     "TIS, cap 2": "truncated at 2",
@@ -97,8 +98,8 @@ def alt(data) -> str:
 
 
 def one_back(data) -> bool:
-    """Flips for the whole run, one kind of push given back, and no policy ends below 0.8."""
-    worst = data["flips"] >= 0.2 and data["lasts"] == STEPS
+    """20 % flipped for the whole run, one kind of push given back, and no policy ends below 0.8."""
+    worst = data["flips"] == 0.2 and data["lasts"] == STEPS
     return worst and CHOICES[data["rule"]] in ONE_BACK and not data["lost"]
 
 
@@ -111,7 +112,8 @@ def engine_rules_explorer() -> Explorer:
         {
             "rule": choice_slider("IcePop [1/2, 2]", [(name, name) for name in CHOICES],
                                   "correction", "the factor on a token's push"),
-            "flips": slider(0.2, 0.0, 0.3, 0.05, "prefixes flipped", "share with another expert"),
+            "flips": choice_slider(0.2, [(f"{x:.0%}", x) for x in FLIPS], "prefixes flipped",
+                                   "share with another expert"),
             "lasts": choice_slider(60, [(str(n), n) for n in LASTS], "steps a flip lasts",
                                    "then other prefixes are flipped; 60 is the whole run"),
         },

@@ -19,8 +19,8 @@ STEPS_SHOWN = 20
 OLDEST = 8
 CAPTION = (
     "Left: up to 16 of the slots, below them the trainer in black. A bar is an answer, its colour "
-    "the version that began it (six colours, then again), white is waiting. Right: how many "
-    "versions old the answers are when they are learned from."
+    "the update that made its weights (six colours, then again), white is waiting. Right: the ages "
+    "of the answers when they are learned from."
 )
 
 
@@ -66,7 +66,7 @@ def build(figure, data):
     right = figure.add_axes((0.65, 0.17, 0.33, 0.76))
     right.set(xlim=(-0.6, OLDEST + 0.6), ylim=(0, 1.0), xticks=range(OLDEST + 1))
     right.set_xticklabels([*map(str, range(OLDEST)), f"{OLDEST}+"])
-    right.set_xlabel("versions old", fontsize=10.5)
+    right.set_xlabel("age, in updates", fontsize=10.5)
     right.set_ylabel("share of the answers", fontsize=10.5)
     right.tick_params(labelsize=10.5)
     return {
@@ -101,8 +101,8 @@ def update(artists, data):
 
 def readout(data) -> str:
     return (
-        f"Slots busy {data['busy']:.0%}; a step takes {data['time']:.2f}; answers are "
-        f"{data['staleness']:.2f} versions old on average, the oldest {data['oldest']}."
+        f"Slots busy {data['busy']:.0%}; a step takes {data['time']:.2f}; mean age "
+        f"{data['staleness']:.2f}, the oldest {data['oldest']}."
     )
 
 
@@ -110,17 +110,18 @@ def alt(data) -> str:
     ages = ", ".join(f"{share:.0%}" for share in data["shares"])
     return (
         f"Timeline of {min(data['slots'], ROWS)} of {data['slots']} slots, and bars of the ages. "
-        f"Limit {data['lag']}, tail {data['tail']:.2f}. {readout(data)} Shares by age: {ages}."
+        f"Batches ahead {data['lag']}, spread {data['tail']:.2f}. {readout(data)} "
+        f"Shares by age: {ages}."
     )
 
 
 def fresh_and_busy(data) -> bool:
-    """Long tail, slots at least 90 % busy, mean age at most 0.5."""
+    """Spread 1 or more, slots at least 90 % busy, mean age at most 0.5."""
     return data["tail"] >= 1 and data["busy"] >= 0.9 and data["staleness"] <= 0.5
 
 
 def quick(data) -> bool:
-    """Long tail, a step below 0.7, mean age at most 2.1."""
+    """Spread 1 or more, a step below 0.7, at the lowest mean age that allows it."""
     return data["tail"] >= 1 and data["time"] < 0.7 and data["staleness"] <= 2.1
 
 
@@ -133,7 +134,7 @@ def stale_queue_explorer() -> Explorer:
         {
             "slots": choice_slider(64, [(str(n), n) for n in SLOTS], "slots",
                                    "answers that are written at once; 64 make a batch"),
-            "lag": slider(0, 0, 4, 1, "batches ahead", "that may be begun before the next version"),
+            "lag": slider(0, 0, 4, 1, "batches ahead", "that may be begun before the next update"),
             "tail": slider(1.0, 0.0, 1.2, 0.1, "spread of the lengths", "std of the log length"),
         },
         alt=alt,
