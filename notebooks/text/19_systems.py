@@ -506,7 +506,7 @@ predict("systems.5", "Which rule leaves most policies below a reward of "
 push = {"no correction": 2 * 1, "TIS": 2 * 2, "IcePop": 2 * 0}
 shown = {name: runs[name] for name in push}
 low = {name: (run.reward < 0.8).sum(0) for name, run in shown.items()}
-rows = "".join(f"| {name} | {push[name]} | {n[60]} of 60 | {n[400]} |\n"
+ends = "".join(f"| {name} | {push[name]} | {n[60]} of 60 | {n[400]} |\n"
                for name, n in low.items())
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -515,7 +515,7 @@ reveal("systems.5", "IcePop; some are still below 0.8",
        "Count what pushes our wrong answer down in 100 tries. The exact "
        "weight gives 2 · 20 = 40, as if π had written. The others:\n\n"
        "| | push in 100 tries | below 0.8 at step 60 | at 400 |\n"
-       f"|---|---|---|---|\n{rows}\n**A push that is too weak makes a "
+       f"|---|---|---|---|\n{ends}\n**A push that is too weak makes a "
        "policy slow. No push leaves it stuck,** unless other pushes happen "
        "to close the gap.",
        pictures.many_policies(shown, (
