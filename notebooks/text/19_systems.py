@@ -82,13 +82,14 @@ reveal("systems.1",
            "collected?",
            "20: 2 + 2, and in float32 two moments and copies of weights "
            "and gradients":
-           "A gradient is used once and thrown away. Some trainers do "
-           "sum it in float32, but the update works without.",
+           "Some trainers do sum gradients in float32, because a long sum "
+           "in bfloat16 loses small terms, as 1 + 0.003 does. That costs 2 "
+           "or 4 bytes more. The usual count leaves it out.",
        })
 
 # %% [markdown]
-# A frozen model needs only 2 bytes, for its weights. And the answers are written by a separate
-# program, the engine (vLLM, SGLang), which holds one more copy of the weights: the **sampler's** 2
+# A frozen model takes 2 bytes: its weights. The answers are written (*generated*) by a separate
+# program, the **engine** (vLLM, SGLang). It holds one more copy of the weights: the **sampler's** 2
 # bytes.
 
 # %% jupyter={"source_hidden": true}
@@ -105,10 +106,12 @@ pictures.bytes_by_method({
 
 # %% [markdown]
 # The critic alone costs 16 of PPO's 38 bytes. **Count 16 bytes for what is trained, and 2 for what
-# is not.**
+# is not.** (8-bit Adam: 10 <!-- cited: 10 --> instead of 16. LoRA: 16 for the small adapters only;
+# the model under them takes 2, and is the reference too.)
 #
-# The second large thing is the **cache**. While an answer is written, every layer keeps a key and a
-# value for each token: here 28 layers, with 4 heads of 128 numbers each.
+# The second large thing is the **KV cache**. While an answer is written, every layer keeps a key
+# and a value for each token: here 28 layers, with 4 key-value heads of 128 numbers each, which the
+# 28 query heads share (*grouped queries*).
 
 # %% jupyter={"source_hidden": true}
 # the cache, printed
@@ -117,37 +120,38 @@ print(f"2 (key, value) x 28 x 4 x 128 x 2 bytes = {per_token:,} a token")
 print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 
 # %% [markdown]
-# That is twice what training takes. **So the number of answers that are written at once is what you
-# trade memory for.**
+# This is a ceiling, with all 512 answers at full length: twice what training takes. **So memory
+# sets how many answers can be written at once.**
 #
 # How do you make it fit? Take several cards, which first write and then train (*colocated*).
-# **ZeRO** splits the training bytes among the cards. Stage 1 splits AdamW's part, stage 2 also the
+# **ZeRO** splits the training bytes among them. Stage 1 splits AdamW's part, stage 2 also the
 # gradients, stage 3 also the weights, the reference's too (PyTorch calls this FSDP). Each card
 # keeps a whole sampler.
 #
-# *Parking* moves to the machine's main memory, or discards, what this half of the step does not
-# need. While the answers are written, trainer and reference leave the card; while it trains,
-# sampler and cache leave.
+# **Offloading** moves to main memory, or discards, what this half of the step does not need: the
+# trainer and the reference while the answers are written, the sampler and the cache while the card
+# trains.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t1", full_card.full_card_explorer(),
      ("512 answers at once on 4 cards. Make it fit, with the smallest "
-      "stage of ZeRO that will do. Say first which helps more here, a "
-      "higher stage or parking.", full_card.smallest_stage))
+      "stage of ZeRO that will do. Say first whether a higher stage "
+      "alone would do, or offloading alone.", full_card.smallest_stage))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# At its fullest moment the card would hold 212 GB. Parking alone brings that to 142, stage 1 alone
-# to 144, stage 3 alone to 110. So stage 3 helps most, and is not enough. With parking, writing and
-# training no longer share the card, and each half fits from stage 1 on: 75 GB.
+# Neither alone is enough. At its fullest moment the card would hold 212 GB. Offloading alone brings
+# that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
+# and stage 1 is enough: 75 GB while it writes, 73 while it trains. With all logits at once the 73
+# would be 87. <!-- cited: 73, 87 -->
 # </details>
 #
-# **And the price?** Parking copies bytes to main memory and back, once a step. ZeRO costs traffic
-# between the cards. At stage 0 each card sends its gradient to be summed, and its part of the sums
-# to all: two *sizes of the model* a step. A card takes its 128 answers one at a time, each a
-# **micro-batch**, and updates the weights after the last.
+# **And the price?** Offloading copies bytes to main memory and back, once a step. ZeRO costs
+# traffic between the cards. At stage 0 each card sends its gradient to be summed, and then its part
+# of the sums to the others: two *sizes of the model* a step, of 15.2 GB each. A card takes its 128
+# answers one at a time, each a **micro-batch**, and updates the weights after the last.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -169,6 +173,10 @@ rows = "".join(
     f"| {stage} | {what} = {sent * cards / (cards - 1):.0f} | "
     f"{sent * 2 * QWEN_7B.parameters / 50e9:.1f} s |\n"
     for stage, (what, sent) in enumerate(zip(made_of, traffic)))
+rate, per_token = 4e14, 6 * QWEN_7B.parameters         # operations
+computing = micro * 8192 * per_token / rate
+tokens = [3 / 4 * n * 2 * QWEN_7B.parameters / 50e9 * rate / per_token
+          for n in (1, 3)]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -179,10 +187,13 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        "Stage 3 also fetches the weights, before each forward and again "
        f"before each backward pass.\n\n| stage, {micro} micro-batches | "
        f"sizes of the model a step | at 50 GB/s |\n|---|---|---|\n{rows}\n"
-       f"(Of {cards} cards each keeps its own quarter: the seconds are for "
-       "3/4 of that, if nothing hides behind the computing.) **Stage 1 "
-       "never sends more than stage 0. Stage 2 sends more as soon as there "
-       "are two micro-batches.**",
+       "(50 GB/s, a network of 400 Gbit/s, is an assumption. A card keeps "
+       "its own quarter and sends 3/4 of each size.) **Computing** takes 6 "
+       "operations a parameter and token: at an assumed 4e14 a second "
+       f"{computing:.0f} s, behind which even stage 3 can hide its "
+       "traffic. **With short micro-batches it cannot:** stage 3 needs "
+       f"about {tokens[1]:,.0f} tokens in each, stage 2 about "
+       f"{tokens[0]:,.0f}.",
        instead={
            "at none: the sums are sent once, at the end":
            "This is right at stages 0 and 1. Where would stage 2 keep the "
@@ -195,17 +206,17 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        })
 
 # %% [markdown]
-# **So take the smallest stage that fits, and count its traffic per micro-batch**
-# ([ZeRO, section 7](https://arxiv.org/abs/1910.02054), counts one).
+# **So take the smallest stage that fits, and compare its traffic with the computing of one
+# micro-batch** ([ZeRO, section 7](https://arxiv.org/abs/1910.02054)).
 
 # %% [markdown]
 # ## Who waits for whom
 #
-# **The queue.** A place for one answer is called a **slot**; we simulate 64. From here on the cards
-# are *split*: the trainer has some of its own. It takes 64 answers for a step, and works half as
-# long as a mean answer is written. The log of an answer's length is normal; its std is the
-# **spread**, here 1. The slots may begin a number of **batches ahead** of the trainer: none at
-# first.
+# **The queue.** A place for one answer is called a **slot**; we simulate 64. From here on the
+# trainer has cards of its own. A training step takes 64 answers, and half the time in which a mean
+# answer is written. The log of an answer's length is normal; its std is the **spread**, here 1.
+# With 0 **batches ahead** the slots begin only the 64 answers of the next step. With 1 they may
+# also begin the 64 after those.
 
 # %% jupyter={"source_hidden": true}
 # the two queues
@@ -225,11 +236,10 @@ predict("systems.3", "All 64 answers are written by the newest weights, "
 reveal("systems.3", "about 13 %",
        "One answer of 64 is long, and 63 slots wait for it. A step takes "
        f"{waits.time_per_step:.2f} mean answers on average. "
-       "On the right is the repair: a free slot begins another answer at "
-       "once, with the old weights, and the trainer takes whichever 64 "
-       "are done first. A step then takes "
-       f"{ahead.time_per_step:.2f}. **Running ahead makes this queue six "
-       "times as fast.**",
+       "On the right is the repair, one batch ahead: a free slot begins "
+       "another answer at once, with the old weights, and the trainer "
+       "takes whichever 64 are done first. **In this queue a step then "
+       f"takes {ahead.time_per_step:.2f}.**",
        pictures.two_timelines(
            {"synchronous": waits, "one batch ahead": ahead}, 6.0,
            "16 of the 64 slots, the slowest among them. A bar is an "
@@ -246,8 +256,8 @@ reveal("systems.3", "about 13 %",
 
 # %% [markdown]
 # Real hardware gains less: AReaL measured up to 2.77 times
-# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)). In our slow queue no slot is refilled, and
-# a last answer writes no faster when the others are done.
+# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)). Our synchronous queue is a bad case: it
+# has a slot for every answer, so no answer is left to refill a free slot (*continuous batching*).
 #
 # <details><summary>One level deeper: why are idle slots dear?</summary>
 #
@@ -280,30 +290,32 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 # update, counted in batches.** This is **Little's law**.
 #
 # With one batch ahead, at most one batch is open at an update. So the mean age is at most 1. **The
-# limit caps the mean age. Nothing caps the oldest:** in this run it is 13. To bound it you must cut
-# such answers or drop them, and that hits long answers only. Resuming one later with newer weights
-# does not make it younger.
+# number of batches ahead caps the mean age. Here it does not cap the oldest,** which is 13: the
+# trainer takes whichever 64 are done first, and a long answer is overtaken again and again.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t2", stale_queue.stale_queue_explorer(),
      ("With a spread of 1 or more, keep the slots 90 % busy, and the mean "
       "age at 0.5 or less.", stale_queue.fresh_and_busy),
-     ("You have 128 slots, spread 1. Before you move anything, say by "
-      "Little's law how old the answers get if all slots always write, "
-      "and how many batches ahead that needs. Then make a step in less "
-      "than 0.7, at the lowest mean age that allows it.",
-      stale_queue.quick))
+     ("The trainer can also take the answers in the order they were "
+      "begun. Say first, for one batch ahead: how old is the oldest "
+      "answer then, and does a step still take 1.11? Then, at a spread of "
+      "1 or more, let no answer be older than 4 updates, and a step take "
+      "less than 2.", stale_queue.none_old))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
 # 1. Take 16 slots and one batch ahead. Few answers are open, so they are young, and the slots are
-#    always busy. But a step takes 3.9 <!-- cited: 3.9, 2.02 -->: **busy is not fast.**
-# 2. 128 slots that always write are two open batches: mean age 2 at least, so at least two batches
-#    ahead. Two are enough. (The age reads 2.02: it is that of the second half of the run.) With one
-#    ahead half of the slots are idle; with three the age is 3, for a step of
-#    0.50. <!-- cited: 3, 0.50 -->
+#    always busy. But a step takes 3.9 <!-- cited: 3.9, 3.70, 1.61, 4.32, 2.21 -->: **busy is not
+#    fast.**
+# 2. Take them in order, with 64 slots three or four batches ahead. In order, it is fixed in advance
+#    which step uses an answer, and an answer may be begun at most that many updates before its
+#    step. So **the number of batches ahead now caps every age. The price is waiting** for the
+#    slowest of a step's own 64. One ahead, the oldest is 1 instead of 13, and a step takes 3.70
+#    instead of 1.11. Four ahead it takes 1.61, with answers about 4 updates old.
+#    (One draw of 24 steps; eight others average 4.32 and 2.21.)
 # </details>
 #
 # Does age hurt? We trained the course's small model for 40 updates on answers of age 0, 1, 4 or 8.
@@ -316,23 +328,21 @@ pictures.learning_by_time(
     "400 answers to 100 held-out problems.")
 
 # %% [markdown]
-# At age 8, a fifth of this short run, two of three seeds end far lower. About ages 1 and 4 three
-# seeds decide nothing: the best end at age 4 is 0.013 below the worst at age 0, and one evaluation
-# has a standard error of 0.015 or more. <!-- cited: 0.013, 0.015 --> **So measure in your own run
-# what age costs.**
+# At age 8, two of three seeds end far lower. About ages 1 and 4 three seeds decide nothing: one
+# evaluation has a standard error of 0.015 <!-- cited: 0.015 --> or more. **So measure in your own
+# run what age costs.**
 
 # %% [markdown]
 # ## Another program writes
 #
 # Suppose no answer is old. The engine's policy $\mu$ still is not the trainer's $\pi$, because the
-# engine rounds differently. How far apart are they? The **gap** of a token is log π − log μ. We
+# engine rounds differently. The **gap** of a token is log π − log μ. We
 # measure it twice, on tokens that the engine wrote.
 #
 # * **Dense.** Our small model writes in bfloat16, and scores the same tokens in float32.
 # * **Mixture of experts.** In each of four layers a *router* picks one of eight small networks, the
-#   experts. A copy with rounded weights writes, the unrounded one scores. This is the toy of
-#   page 13. Where rounding makes the router pick another expert in some layer, the token is
-#   **flipped**.
+#   experts. A copy with rounded weights writes, the unrounded one scores. Where rounding makes the
+#   router pick another expert in some layer, the token is **flipped**.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the two measurements, folded
@@ -372,8 +382,7 @@ pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
 
 # %% [markdown]
 # **Rounding alone makes a small gap here; rounding that flips the router makes a large one.** So
-# first replay the experts. And keep the engine's log-prob of every token, so that the gap can be
-# seen.
+# replay the experts, and keep the engine's log-prob of every token.
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -382,10 +391,10 @@ pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
 # | Systems | |
 # |---|---|
 # | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, another engine makes a gap |
-# | memory | 16 bytes a trained parameter, 2 a frozen one; cache: 2 · layers · kv heads · head size · bytes a token |
-# | traffic | sizes of the model a step, m micro-batches: ZeRO 0 and 1: 2; 2: m + 1; 3: 3m |
-# | time | 64 slots, spread 1: busy 13 %; one batch ahead: six times as fast |
-# | formula | mean age = open answers at an update / batch |
+# | memory | 16 bytes a trained parameter, 2 a frozen one; KV cache: 2 · layers · kv heads · head size · bytes a token |
+# | traffic | sizes of the model a step, m micro-batches: ZeRO 0 and 1: 2; 2: m + 1; 3: 3m; long micro-batches hide it |
+# | time | our 64 slots, spread 1: busy 13 %, a step 7.28; one batch ahead: 89 %, 1.11 |
+# | age | mean = open answers at an update / batch; the oldest has a cap if answers are taken in the order they were begun |
 # | gap | router, std a token: 0.05 nats, that is 0.57 on the 0.77 % flipped, 0.0065 on the others |
 # | log | bytes in cache, slots busy, age, gap by token |
 # | against the gap | replay the experts; keep the engine's log-probs |
@@ -417,8 +426,10 @@ predict("systems.4", "512 answers of 1,000 tokens, the router's gap (std "
 # the answer
 batch = 512
 dice = torch.Generator().manual_seed(0)
-table = ("| tokens | std of log w | effective share |\n"
-         "|---|---|---|\n")
+table = ("| tokens | std of log w | share of 512 | of endlessly many |\n"
+         "|---|---|---|---|\n")
+piece = gap.sum(1).exp()                       # 50 tokens
+alone = piece.mean() ** 2 / piece.square().mean()
 
 def count(log_w):
     v = log_w.view(200, batch).exp()
@@ -427,7 +438,9 @@ def count(log_w):
 for T in (50, 1000, 8000):
     pick = torch.randint(400, (200 * batch, T // 50), generator=dice)
     log_w = gap.sum(1)[pick].sum(1)
-    table += f"| {T:,} | {log_w.std():.2f} | {count(log_w):.0%} |\n"
+    endless = alone ** (T // 50)               # a product
+    table += (f"| {T:,} | {log_w.std():.2f} | {count(log_w):.0%} | "
+              f"{endless:.{0 if T < 8000 else 2}%} |\n")
     if T == 1000:
         s = log_w.std()
 
@@ -435,9 +448,12 @@ for T in (50, 1000, 8000):
 # the answer
 reveal("systems.4", "about 170",
        "A third of 512. We join measured answers of 50 tokens at random to "
-       "longer ones, so variances add: **the std of log w is the gap times "
-       f"√T**, here {s:.2f}.\n\n{table}\nIf log w were normal, e^(−s²) = "
-       f"{(-s * s).exp():.0%} would count. But this gap reaches "
+       "longer ones. They are independent, so variances add: **the std of "
+       f"log w is the gap times √T**, here {s:.2f}. With endlessly many "
+       f"answers the shares of the pieces multiply.\n\n{table}\n"
+       "(512 answers cannot show less than 1 in 512.) If log w were "
+       f"normal, e^(−s²) = {(-s * s).exp():.0%} would count. But this gap "
+       "reaches "
        f"{gap.min():.1f} on one side and +{gap.max():.1f} on the other: "
        "the far answers have tiny weights, and cost little.",
        instead={
@@ -446,9 +462,9 @@ reveal("systems.4", "about 170",
            "32 times that of one.",
            "about 40":
            "That would be right if log w were normal. In "
-           "the router's picture, to which side does the gap reach on?",
+           "the router's picture, are both sides equally long?",
            "about 7":
-           "That many are left of answers of 8,000 tokens.",
+           "At 8,000 tokens, yes.",
        })
 
 # %% [markdown]
@@ -464,31 +480,37 @@ print(f"largest gap of 20,000 tokens: +{gap.max():.1f} if the engine "
       f"writes, +{far:.1f} if the trainer does")
 
 # %% [markdown]
-# So large weights hardly occur in the log, and the effective share cannot say what is missing.
+# So large weights hardly occur in the log. The effective share counts only what the engine wrote,
+# and cannot show which answers are missing.
 #
-# ### What becomes of an answer that the engine seldom writes?
+# ### What does a less noisy factor cost?
 #
-# One policy, one prefix where the router flips. There π writes a certain wrong answer in 40 of 100
-# tries, the engine in 2, because of one token: $w_t=20$, and so $w=20$. <!-- cited: 40, 20 -->
-# A correction multiplies a token's push by a factor:
-#
-# | name | factor |
-# |---|---|
-# | no correction | 1 |
-# | exact weight | $w$ |
-# | TIS (truncated) | $\min(w_t,2)$ |
-# | IcePop | $w_t$ inside a band, here [1/2, 2], else 0 |
+# Two common corrections multiply a token's push by a factor less noisy than $w$. **TIS** (truncated
+# importance sampling, [Yao et al., 2025](https://fengyao.notion.site/off-policy-rl)) takes
+# $\min(w_t,2)$. **IcePop** ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)) takes $w_t$
+# inside a band, here [1/2, 2], and drops a token outside it. Both are biased.
 #
 # **The toy.** An answer is four tokens out of four symbols, and a random quarter of the 256 answers
-# is right. Sixty policies learn by exact gradients. It is a stress test: the same 20 % of the
-# prefixes are flipped for the whole run, with a gap of std 1. (We measured 0.77 % and
-# 0.57.) <!-- cited: 1 -->
+# is right. Sixty policies learn by exact gradients, each with an engine of its own. The same
+# prefixes are flipped for the whole run, with a gap of std 1. First we flip 1 % of them, about as
+# many as we measured (0.77 %, with a std of 0.57): <!-- cited: 1 -->
 
 # %% jupyter={"source_hidden": true}
-# sixty policies, 400 steps
+# 1 % flipped, printed
 rules = {"no correction": "nothing", "exact weight": "weight of the answer",
-         "TIS": "truncated at 2", "IcePop": "IcePop [1/2, 2]",
-         "IcePop, by sign": "IcePop, by sign"}
+         "TIS": "truncated at 2", "IcePop": "IcePop [1/2, 2]"}
+final = [train(rule, 0.01, draws=60).reward[:, -1]
+         for rule in rules.values()]
+print("1 % flipped, step 60, policies below a reward of 0.8, by rule:",
+      *((end < 0.8).sum() for end in final))
+print(f"the lowest reward of all: {min(end.min() for end in final):.2f}")
+
+# %% [markdown]
+# **At this share none of the four rules leaves a policy behind.** What is to be feared if flips
+# become many? We now flip 20 %.
+
+# %% jupyter={"source_hidden": true}
+# sixty policies, 20 % flipped, 400 steps
 runs = {name: train(rule, 0.2, steps=400, draws=60)
         for name, rule in rules.items()}
 
@@ -496,39 +518,44 @@ runs = {name: train(rule, 0.2, steps=400, draws=60)
 # your guess
 predict("systems.5", "Which rule leaves most policies below a reward of "
         "0.8 at step 60, and where are these at step 400?",
-        ["no correction; all are above 0.8 by then",
-         "no correction; some are still below 0.8",
+        ["no correction; some are still below 0.8",
+         "TIS; all are above 0.8 by then",
          "IcePop; all are above 0.8 by then",
          "IcePop; some are still below 0.8"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-push = {"no correction": 2 * 1, "TIS": 2 * 2, "IcePop": 2 * 0}
-shown = {name: runs[name] for name in push}
-low = {name: (run.reward < 0.8).sum(0) for name, run in shown.items()}
-ends = "".join(f"| {name} | {push[name]} | {n[60]} of 60 | {n[400]} |\n"
-               for name, n in low.items())
+push = {"no correction": 1, "exact weight": 20, "TIS": 2, "IcePop": 0}
+low = {name: (run.reward < 0.8).sum(0) for name, run in runs.items()}
+ends = "".join(f"| {name} | 2 · {push[name]} = {2 * push[name]} | {n[60]} "
+               f"of 60 | {n[400]} |\n" for name, n in low.items())
+shown = {name: runs[name] for name in ("no correction", "TIS", "IcePop")}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("systems.5", "IcePop; some are still below 0.8",
-       "Count what pushes our wrong answer down in 100 tries. The exact "
-       "weight gives 2 · 20 = 40, as if π had written. The others:\n\n"
-       "| | push in 100 tries | below 0.8 at step 60 | at 400 |\n"
+       "Suppose the policy writes a certain wrong answer in 40 of 100 "
+       "tries and the engine in 2, because of one token: w_t = 20, and so "
+       "w = 20. Count what pushes this answer down in 100 tries of the "
+       "engine. Without a gap it would be 40.\n\n"
+       "| | push in 100 | below 0.8 at step 60 | at 400 |\n"
        f"|---|---|---|---|\n{ends}\n**A push that is too weak makes a "
-       "policy slow. No push leaves it stuck,** unless other pushes happen "
-       "to close the gap.",
+       "policy slow. If the push is dropped, a policy can stay behind.** "
+       "(One of the last four still rises at step 400: pushes on its "
+       "other answers slowly close the gap.)",
        pictures.many_policies(shown, (
-           "A line is a policy; thick: below 0.8 at step 400.")),
+           "20 % flipped. A line is a policy; thick: below 0.8 at step "
+           "400.")),
        instead={
-           "no correction; all are above 0.8 by then":
-           "It is slow, and that is all. Which rule gives the wrong "
-           "answer no push?",
            "no correction; some are still below 0.8":
-           "Without a correction the push is too weak. But it comes.",
+           "Without a correction the push on such an answer is too weak. "
+           "But it comes, at every step.",
+           "TIS; all are above 0.8 by then":
+           "TIS is slow where w_t is far above 2. Which rule gives such a "
+           "token no push at all?",
            "IcePop; all are above 0.8 by then":
-           "Some are. What else can push the wrong answer down, if its "
-           "own pushes count 0?",
+           "Some are. What else can push a wrong answer down, if its own "
+           "pushes are dropped?",
        })
 
 # %% [markdown]
@@ -539,48 +566,42 @@ reveal("systems.5", "IcePop; some are still below 0.8",
 # the explorer
 task("systems.t3", engine_rules.engine_rules_explorer(),
      ("Give one kind back to IcePop so that no policy ends below 0.8, with "
-      "20 % flipped for the whole run. Say first which one, and which of "
-      "the others also brings π and μ together.",
-      engine_rules.one_back))
+      "20 % flipped. Say first which one.", engine_rules.one_back))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
-# Above the band with A < 0: our wrong answer. In the policies below 0.8, at least 95 % of the wrong
-# answers hold such a token. Below the band with A > 0 also brings the two together, but it raises
-# right answers, and three policies stay below. The other two kinds widen the gap.
+# Above the band with A < 0: the wrong answer of the last guess. In the policies below 0.8, at least
+# 95 % of the wrong answers hold such a token. Below the band with A > 0 is a push that also brings
+# π and μ together. But it raises right answers, and three policies stay below 0.8. The other two
+# kinds push π and μ further apart.
 # </details>
 #
-# A mask *by sign* drops a token outside the band only if its push widens the gap. So does DPPO
-# (12). Now with far fewer flips, too, about as many as we measured:
+# A mask *by sign* drops a token outside the band only if its push moves π and μ further apart. DPPO
+# does so (12).
 
-# %%
-print("below 0.8, of 60  20 % flipped               1 % flipped")
-print("at step           60    400   60, 16 drawn   60    lowest")
-for name, rule in rules.items():
-    many = runs[name].reward
-    drawn = train(rule, 0.2, draws=60, answers=16).reward[:, -1]
-    few = train(rule, 0.01, draws=60).reward[:, -1]
-    print(f"{name:16s}{(many[:, 60] < 0.8).sum():4d}"
-          f"{(many[:, 400] < 0.8).sum():7d}{(drawn < 0.8).sum():9d}"
-          f"{(few < 0.8).sum():15d}{few.min():10.2f}")
+# %% jupyter={"source_hidden": true}
+# IcePop by sign, printed
+many = train("IcePop, by sign", 0.2, steps=400, draws=60).reward
+few = train("IcePop, by sign", 0.01, draws=60).reward[:, -1]
+left = [(run < 0.8).sum() for run in (many[:, 60], many[:, 400], few)]
+print("IcePop by sign, below 0.8: 20 % flipped: "
+      f"{left[0]} at step 60, {left[1]} at 400; 1 % flipped: {left[2]}")
 
 # %% [markdown]
-# (*16 drawn*: a step sees 16 answers, not the exact gradient.) **Many lasting flips: IcePop, blind
-# to the sign, leaves most below 0.8; the exact weight and the mask by sign leave none or one.** TIS
-# is no better than no correction. **1 %: no rule leaves any.** (In ten such draws IcePop leaves 4
-# of 600.) <!-- cited: 4, 600 --> So first measure how many tokens are flipped, and for how long.
-# Not shown: long answers, for whose noise caps are made. **In practice.** A gap far above rounding
-# may be a bug: another temperature, log-probs before top-p instead of after it, a prompt tokenised
-# twice, old weights in the engine. Then replay the experts. If you still mask, do it by sign. Log
-# the gap, and what is dropped, by sign of A.
+# **Finding.** With 20 % flipped for the whole run, IcePop leaves policies behind and the mask by
+# sign leaves none; near the measured share the choice hardly matters (in ten draws at 1 % IcePop
+# leaves 4 of 600 below 0.8, the others none). **Scope.** This is a toy without the noise of long
+# answers, for which caps and masks are made, and its flips last: drawn anew halfway, they leave 3
+# of 300 of IcePop's policies below 0.8 instead of 31. <!-- cited: 4, 600, 3, 300, 31 -->
+# **Advice.** First look for a bug (another temperature, log-probs before top-p, a prompt tokenised
+# twice, old weights in the engine), then replay the experts, and if you still mask, log what is
+# dropped by the sign of A.
 #
-# <details><summary>One level deeper: repair the cause, and keep two gaps apart</summary>
+# <details><summary>One level deeper: what repairs the cause?</summary>
 #
-# * Replay the experts (R3, [arXiv 2510.11370](https://arxiv.org/abs/2510.11370)); float32 for the
-#   last layer; kernels whose result does not depend on the batch. The
-#   [statements page](statements/19_systems.ipynb) measures them, and ten rules.
-# * Old answers from another engine: $\pi/\mu=(\pi/\pi_{old})\cdot(\pi_{old}/\mu)$. The first
-#   is PPO's ratio and gets the clip, the second the corrections above.
+# Replay the experts (R3, [arXiv 2510.11370](https://arxiv.org/abs/2510.11370)); float32 for the
+# last layer; kernels whose result does not depend on the batch. The
+# [statements page](statements/19_systems.ipynb) measures them, and ten rules.
 # </details>
 
 # %%
@@ -602,8 +623,9 @@ check.memory_bytes(my_memory)
 
 # %% [markdown]
 # **2 Measure** · 8 minutes. A log has, for n answers, when each was `begun` and when it was `taken`
-# by the trainer, and the times of m `updates`. Return the mean age. An update at the moment an
-# answer is begun has already written it; one at the moment it is taken counts.
+# by the trainer, and the times of m `updates`. Return the mean age. Count the updates after
+# an answer was begun, up to the moment it is taken: one at that moment counts, one at the moment it
+# is begun does not.
 #
 # <details><summary>hint</summary>A table (n, m) of yes and no.</details>
 
@@ -650,38 +672,40 @@ check.silent_bug_systems(my_test)
 #
 # <details><summary><b>What is in memory when a 7B model trains with GRPO?</b></summary>
 #
-# 16 bytes for each trained parameter, about 120 GB. That is weights, gradients, float32 master copy
-# and two moments. Add 2 for a reference, 2 for the sampler's copy, and the cache, which often is
-# the largest: 57 KB a token for a Qwen of 7B. ZeRO splits the 16, parking keeps the halves of the
+# 16 bytes for each trained parameter, about 120 GB: weights, gradients, float32 master copy and two
+# moments. 2 for a reference, 2 for the sampler's copy. And the KV cache, which often is the
+# largest: 57 KB a token for a Qwen of 7B. ZeRO splits the 16, offloading keeps the halves of the
 # step apart.
 # </details>
 # <details><summary><b>Our GPUs idle during rollout. Why, and what do you do?</b></summary>
 #
-# The batch waits for its longest answer. In order: refill free slots; run one batch ahead (on
-# colocated cards: stop writing when a batch is done, train, go on with the open answers); cap the
-# length; then separate trainer and sampler. Watch the step time and not utilisation: few slots are
-# always busy and slow.
+# The batch waits for its longest answer. In order: refill free slots (continuous batching); run one
+# batch ahead (on colocated cards: stop writing when a batch is done, train, go on with the open
+# answers, a *partial rollout*); cap the length; then separate trainer and sampler. Watch the step
+# time and not utilisation: few slots are always busy and slow.
 # </details>
 # <details><summary><b>How stale may data be?</b></summary>
 #
 # Measure it. In our small model (three seeds, 40 updates) age 8 left two of three far lower; ages 1
-# and 4 three seeds cannot tell from 0. Mean age is open answers at an update over batch size, and
-# long answers are older than the mean.
+# and 4 three seeds cannot tell from 0. Mean age is open answers at an update over batch size. If
+# the trainer takes what is done first, long answers get far older: 13 in our queue, one batch
+# ahead. If it takes them in the order they were begun, no age exceeds the batches ahead, and steps
+# wait.
 # </details>
 # <details><summary><b>Sampler and trainer have the same weights. Why do their log-probs differ?</b></summary>
 #
-# Other number formats, other kernels, other batch sizes, so sums are rounded in another order. In
-# our small dense model that was 0.006 nats a token (std). In a mixture of experts a rounding can
-# flip the router, and then another network has computed the token. In our toy 0.77 % of the tokens
-# are flipped, and the gap of all tokens grows to 0.05.
+# Other number formats, other kernels, other batch sizes: sums are rounded in another order. In our
+# small dense model that was 0.006 nats a token (std). In a mixture of experts a rounding can flip
+# the router, and another network computes the token. In our toy 0.77 % of the tokens are flipped,
+# and the gap of all tokens grows to 0.05.
 # </details>
 # <details><summary><b>Truncated importance sampling or IcePop?</b></summary>
 #
 # Both are biased. TIS keeps a token beyond the cap with weight 2, IcePop drops it on both sides. In
-# our toy with 20 % flipped prefixes that stayed so, IcePop left seven of sixty policies below 0.8:
-# wrong answers that they wrote often and the engine seldom got no push down. With that push back
-# (above the band, A < 0) it left none. TIS left three, no correction two. At 1 % none left any.
-# So measure the flips, and log what is dropped by sign of A.
+# our toy at 1 % flipped neither left a policy behind. With 20 % flipped for the whole run IcePop
+# left seven of sixty below 0.8, TIS three: IcePop gave no push down to wrong answers that the
+# policy wrote often and the engine seldom. So measure the flips, and log what is dropped by the
+# sign of A.
 # </details>
 #
 # The other four can wait for another evening.
@@ -691,13 +715,14 @@ check.silent_bug_systems(my_test)
 # They are sent after each update: 2 bytes a parameter, regrouped from the trainer's shards to the
 # engine's. Open answers can be finished with the old weights, be thrown away, or go on with the new
 # ones. In the last case one answer has several authors. Store every token's log-prob and version,
-# and decide whether the cache is kept or written again.
+# and decide whether the KV cache is kept or computed anew.
 # </details>
 # <details><summary><b>The model fits, and the loss runs out of memory. Why?</b></summary>
 #
-# The logits. Tokens times vocabulary times 4 bytes, and the backward pass wants them more than
-# once. 8,192 tokens and 152,064 words are 5.0 GB. <!-- cited: 5.0, 0.18 --> Compute the log-probs
-# in pieces, keep only those of the chosen tokens, and recompute layers to save activations.
+# The logits: tokens times vocabulary times 4 bytes. 8,192 tokens and 152,064 words are 5.0 GB, and
+# loss and backward pass may hold three such. <!-- cited: 5.0, 0.18, 0.8, 1.6, 2.1, 441 --> Compute
+# the log-probs in pieces: of 441 tokens, three take 0.8 GB. That is in the page's 4.6 GB of
+# activations. The rest are the layers' inputs (1.6) and one layer computed anew (2.1).
 # </details>
 # <details><summary><b>Why not the exact weight?</b></summary>
 #
@@ -706,13 +731,17 @@ check.silent_bug_systems(my_test)
 # and a third counts. But an effective share sees only what the engine wrote: answers that it writes
 # too seldom are missing.
 # </details>
-# <details><summary><b>What does ZeRO-3 cost?</b></summary>
+# <details><summary><b>The data are old and the engine differs. Write the loss.</b></summary>
 #
-# Traffic: weights are gathered layer by layer, before the forward and again before the backward
-# pass, and gradients are summed, all per micro-batch. With m of them a card sends 3m sizes of the
-# model a step. Stages 0 and 1 send 2, because a card can add up its gradients first; stage 2
-# cannot, and sends m + 1. Stage 3 divides the weights of all models, the reference's too. It does
-# nothing for the cache.
+# $$\frac{\pi}{\mu}=\frac{\pi}{\pi_{old}}\cdot\frac{\pi_{old}}{\mu},\qquad
+# L=-\operatorname{mean}_t\; m\Big(\frac{\pi_{old}}{\mu}\Big)\,
+# \min\big(\rho A,\ \operatorname{clip}(\rho,1\pm\varepsilon)A\big),\quad
+# \rho=\frac{\pi}{\pi_{old}}$$
+# $\pi_{old}$: the trainer's weights at the start of the step. Their log-probs take one extra
+# forward pass over the batch, without a gradient; $\mu$'s were stored. So $\rho$ holds only what
+# this step has moved, and gets the clip. The constant $\pi_{old}/\mu$ holds the age and the
+# engine's gap; $m$ caps or masks it. Without the extra pass $\rho=\pi/\mu$, and the clip also cuts
+# what only the engine did. AReaL calls this decoupled.
 # </details>
 #
 # Paged caches, batch invariance, FP8, parallel matrix products, and the sentences one hears:

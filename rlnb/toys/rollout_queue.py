@@ -6,6 +6,9 @@ begun while version v is the newest if
 
     n < (v + 1 + lag) * batch
 
+With `in_order` the trainer takes the answers in the order in which they were begun, and waits for
+the slowest of a batch: version n // batch learns from number n, so no age exceeds lag.
+
 lag = 0 is synchronous: every answer of a batch is begun by the version that learns from it, and the
 next one waits. AReaL, arXiv 2505.24298, limits submission like this, with eta for lag. Time is in
 units of the mean answer; lengths are lognormal with mean 1 and `tail` the std of their log. New
@@ -103,8 +106,10 @@ def simulate(
     train: float = 0.5,
     steps: int = 24,
     seed: int = 0,
+    in_order: bool = False,
 ) -> Timeline:
-    """A run of `steps` trainer steps. Raises ValueError for a number that makes no sense."""
+    """A run of `steps` trainer steps. in_order: the trainer takes the answers as they were begun,
+    not as they are done. Raises ValueError for a number that makes no sense."""
     given = {"slots": (slots, 1), "batch": (batch, 1), "lag": (lag, 0), "tail": (tail, 0),
              "train": (train, 0), "steps": (steps, 2)}  # fmt: skip
     for name, (value, least) in given.items():
@@ -113,7 +118,7 @@ def simulate(
     drawn = iter(lengths((steps + lag + 1) * batch, tail, seed))
     idle = list(range(slots))
     writing: list[tuple[float, int, Answer]] = []  # a heap by the time they finish
-    ready: list[Answer] = []
+    ready: list[tuple[int, Answer]] = []  # in the order in which the trainer takes them
     trained: list[tuple[Answer, ...]] = []
     written: list[Answer] = []
     done: list[tuple[float, float]] = []
@@ -124,8 +129,9 @@ def simulate(
             heapq.heappush(writing, (answer.finished, begun, answer))
             written.append(answer)
             begun += 1
-        if until is None and len(ready) >= batch:
-            trained.append(tuple(ready[:batch]))
+        last = (len(done) + 1) * batch  # in order: a batch is complete with all numbers below this
+        if until is None and len(ready) >= batch and (not in_order or ready[batch - 1][0] < last):
+            trained.append(tuple(answer for _, answer in ready[:batch]))
             del ready[:batch]
             until = now + train
             done.append((now, until))
@@ -133,8 +139,10 @@ def simulate(
         if until is not None and (not writing or until <= writing[0][0]):
             now, until, version = until, None, version + 1
             continue
-        now, _, answer = heapq.heappop(writing)
+        now, number, answer = heapq.heappop(writing)
         idle.append(answer.slot)
         idle.sort()
-        ready.append(answer)
+        ready.append((number, answer))
+        if in_order:
+            ready.sort(key=lambda item: item[0])
     return Timeline(slots, tuple(trained), tuple(done), tuple(written))
