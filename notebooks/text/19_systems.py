@@ -12,7 +12,7 @@
 # **After this page** you can count what fills a GPU, say why it waits, and choose a correction when
 # another program writes the answers.
 #
-# 36 minutes, then 15 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
+# 36 minutes, then 12 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
 # (GRPO), 12 (DPPO) · ZeRO: [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
 #
@@ -26,13 +26,13 @@
 # imports, folded
 import torch
 from rlnb import check
-from rlnb.classroom.explorers import engine_rules, full_card, stale_queue
+from rlnb.classroom.explorers import full_card, stale_queue
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import systems as pictures
 from rlnb.toys import ring
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
-from rlnb.toys.two_engines import train
+from rlnb.toys.two_engines import engines, judge, train
 from rlnb.training.studies.cluster_memory import QWEN_7B
 from rlnb.training.studies.engine_gap import EDGES, recorded
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
@@ -106,8 +106,7 @@ pictures.bytes_by_method({
 
 # %% [markdown]
 # The critic alone costs 16 of PPO's 38 bytes. **Count 16 bytes for what is trained, and 2 for what
-# is not.** (8-bit Adam: 10 <!-- cited: 10 --> instead of 16. LoRA: 16 for the small adapters only;
-# the model under them takes 2, and is the reference too.)
+# is not.** (8-bit Adam: 10 <!-- cited: 10 --> instead of 16.)
 #
 # The second large thing is the **KV cache**. While an answer is written, every layer keeps a key
 # and a value for each token: here 28 layers, with 4 key-value heads of 128 numbers each, which the
@@ -120,8 +119,7 @@ print(f"2 (key, value) x 28 x 4 x 128 x 2 bytes = {per_token:,} a token")
 print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 
 # %% [markdown]
-# This is a ceiling, with all 512 answers at full length: twice what training takes. **So memory
-# sets how many answers can be written at once.**
+# This is twice what training takes. **So memory sets how many answers can be written at once.**
 #
 # How do you make it fit? Take several cards, which first write and then train (*colocated*).
 # **ZeRO** splits the training bytes among them. Stage 1 splits AdamW's part, stage 2 also the
@@ -145,18 +143,19 @@ task("systems.t1", full_card.full_card_explorer(),
 # Neither alone is enough. At its fullest moment the card would hold 212 GB. Offloading alone brings
 # that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
 # and stage 1 is enough: 75 GB while it writes, 73 while it trains. With all logits at once the 73
-# would be 87. <!-- cited: 73, 87 -->
+# would be 87. The price of offloading: 69 GB go to main memory and back once a step, at an assumed
+# 50 GB/s 1.4 s each way. <!-- cited: 73, 87, 69, 50, 1.4 -->
 # </details>
 #
-# **And the price?** Offloading copies bytes to main memory and back, once a step. ZeRO costs
-# traffic between the cards. At stage 0 each card sends its gradient to be summed, and then its part
-# of the sums to the others: two *sizes of the model* a step, of 15.2 GB each. A card takes its 128
-# answers one at a time, each a **micro-batch**, and updates the weights after the last.
+# **And the price?** ZeRO costs traffic between the cards. At stage 0 each card sends its gradient to
+# be summed, and then its part of the sums to the others: two *sizes of the model* a step, of 15.2 GB
+# each. A card takes its 128 answers one at a time, each a **micro-batch**, and updates the weights
+# after the last.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.2", "At which stages does a step send more between the "
-        "cards, if it has more micro-batches?",
+predict("systems.2", "At which stages of ZeRO does the traffic of one "
+        "step grow with the number of micro-batches?",
         ["at none: the sums are sent once, at the end",
          "at stage 3 only: it alone splits the weights",
          "at stages 2 and 3: from 2 on the gradient is split",
@@ -173,27 +172,30 @@ rows = "".join(
     f"| {stage} | {what} = {sent * cards / (cards - 1):.0f} | "
     f"{sent * 2 * QWEN_7B.parameters / 50e9:.1f} s |\n"
     for stage, (what, sent) in enumerate(zip(made_of, traffic)))
-rate, per_token = 4e14, 6 * QWEN_7B.parameters         # operations
+rate, per_token = 4e14, 8 * QWEN_7B.parameters         # operations
 computing = micro * 8192 * per_token / rate
 tokens = [3 / 4 * n * 2 * QWEN_7B.parameters / 50e9 * rate / per_token
           for n in (1, 3)]
+cost = ("**Computing** takes 8 operations a parameter and token (2 "
+        "forward, 4 backward, 2 for layers computed anew): at an assumed "
+        f"4e14 a second {computing:.0f} s, behind which even stage 3 can "
+        "hide its traffic. **With short micro-batches it cannot:** at 50 "
+        f"GB/s stage 3 needs about {tokens[1]:,.0f} tokens in each, stage "
+        f"2 about {tokens[0]:,.0f}.")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
-       "At stages 0 and 1 a card has room for a whole gradient, and adds "
-       "up its micro-batches there. At stage 2 it has room for its own "
-       "piece only: the other pieces must leave after every micro-batch. "
-       "Stage 3 also fetches the weights, before each forward and again "
-       f"before each backward pass.\n\n| stage, {micro} micro-batches | "
-       f"sizes of the model a step | at 50 GB/s |\n|---|---|---|\n{rows}\n"
-       "(50 GB/s, a network of 400 Gbit/s, is an assumption. A card keeps "
-       "its own quarter and sends 3/4 of each size.) **Computing** takes 6 "
-       "operations a parameter and token: at an assumed 4e14 a second "
-       f"{computing:.0f} s, behind which even stage 3 can hide its "
-       "traffic. **With short micro-batches it cannot:** stage 3 needs "
-       f"about {tokens[1]:,.0f} tokens in each, stage 2 about "
-       f"{tokens[0]:,.0f}.",
+       "At stages 0 and 1 a card adds up its micro-batches in a gradient "
+       "of its own. At stage 2 it has room for its own piece only: the "
+       "other pieces must leave after every micro-batch. Stage 3 also "
+       "fetches the weights, before each forward and again before each "
+       "backward pass."
+       f"\n\n| stage, {micro} micro-batches | sizes of the model a step | "
+       f"at 50 GB/s |\n|---|---|---|\n{rows}\n"
+       "(A card keeps its own quarter and sends the rest. 50 GB/s is a "
+       "network between boxes; NVLink inside a box is about ten times as "
+       "fast. One micro-batch gives the textbook's 2, 2, 2, 3.)\n\n" + cost,
        instead={
            "at none: the sums are sent once, at the end":
            "This is right at stages 0 and 1. Where would stage 2 keep the "
@@ -216,12 +218,13 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
 # trainer has cards of its own. A training step takes 64 answers, and half the time in which a mean
 # answer is written. The log of an answer's length is normal; its std is the **spread**, here 1.
 # With 0 **batches ahead** the slots begin only the 64 answers of the next step. With 1 they may
-# also begin the 64 after those.
+# also begin the 64 after those. A slot always writes at the same speed here; on a card, the fewer
+# slots write, the faster each is. Times are means over 200 steps. <!-- cited: 200 -->
 
 # %% jupyter={"source_hidden": true}
 # the two queues
-waits = simulate(slots=64, batch=64, lag=0, tail=1.0, train=0.5)
-ahead = simulate(slots=64, batch=64, lag=1, tail=1.0, train=0.5)
+waits = simulate(slots=64, batch=64, lag=0, tail=1.0, steps=400)
+ahead = simulate(slots=64, batch=64, lag=1, tail=1.0, steps=400)
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -235,11 +238,13 @@ predict("systems.3", "All 64 answers are written by the newest weights, "
 # the answer
 reveal("systems.3", "about 13 %",
        "One answer of 64 is long, and 63 slots wait for it. A step takes "
-       f"{waits.time_per_step:.2f} mean answers on average. "
-       "On the right is the repair, one batch ahead: a free slot begins "
-       "another answer at once, with the old weights, and the trainer "
-       "takes whichever 64 are done first. **In this queue a step then "
-       f"takes {ahead.time_per_step:.2f}.**",
+       f"{waits.time_per_step:.2f} mean answers. On the right is the "
+       "repair, one batch ahead: a free slot begins another answer at "
+       "once, with the old weights, and the trainer takes whichever 64 are "
+       "done first. **In this queue a step then takes "
+       f"{ahead.time_per_step:.2f}.** (On a card the last answers are "
+       f"written faster: {waits.time_per_step:.2f} is an upper bound, 13 % "
+       "a lower one.)",
        pictures.two_timelines(
            {"synchronous": waits, "one batch ahead": ahead}, 6.0,
            "16 of the 64 slots, the slowest among them. A bar is an "
@@ -255,9 +260,8 @@ reveal("systems.3", "about 13 %",
        })
 
 # %% [markdown]
-# Real hardware gains less: AReaL measured up to 2.77 times
-# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)). Our synchronous queue is a bad case: it
-# has a slot for every answer, so no answer is left to refill a free slot (*continuous batching*).
+# Real systems gain less: AReaL measured up to 2.77 times
+# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 #
 # <details><summary>One level deeper: why are idle slots dear?</summary>
 #
@@ -273,7 +277,7 @@ reveal("systems.3", "about 13 %",
 # %% jupyter={"source_hidden": true}
 # the ages, printed
 print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
-      f"oldest {ahead.staleness.max()}")
+      f"oldest of {len(ahead.staleness):,}: {ahead.staleness.max()}")
 
 # %% [markdown]
 # Why is the mean 1? At every update, put a mark on each *open* answer: begun, and not yet taken by
@@ -286,12 +290,13 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 # n&=U\cdot B&&\textbf{assumed: each answer is used once}\\
 # \overline{\text{age}}&=\bar N/B&&\text{divide}
 # \end{aligned}$$
-# A finished answer that waits is open, too. So **the mean age is the number of open answers at an
-# update, counted in batches.** This is **Little's law**.
+# So **the mean age is the number of open answers at an update, counted in batches.** This is
+# **Little's law**.
 #
-# With one batch ahead, at most one batch is open at an update. So the mean age is at most 1. **The
-# number of batches ahead caps the mean age. Here it does not cap the oldest,** which is 13: the
-# trainer takes whichever 64 are done first, and a long answer is overtaken again and again.
+# With one batch ahead, two batches may be begun; at an update, one of them has been taken. So at
+# most one batch is open, and the mean age is at most 1. **The number of batches ahead caps the mean
+# age. It does not cap the oldest,** here 26: the trainer takes whichever 64 are done first, and a
+# long answer is overtaken again and again.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -302,21 +307,25 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
       "begun. Say first, for one batch ahead: how old is the oldest "
       "answer then, and does a step still take 1.11? Then, at a spread of "
       "1 or more, let no answer be older than 4 updates, and a step take "
-      "less than 2.", stale_queue.none_old))
+      "less than 3.", stale_queue.none_old))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
 # 1. Take 16 slots and one batch ahead. Few answers are open, so they are young, and the slots are
-#    always busy. But a step takes 3.9 <!-- cited: 3.9, 3.70, 1.61, 4.32, 2.21 -->: **busy is not
-#    fast.**
-# 2. Take them in order, with 64 slots three or four batches ahead. In order, it is fixed in advance
-#    which step uses an answer, and an answer may be begun at most that many updates before its
-#    step. So **the number of batches ahead now caps every age. The price is waiting** for the
-#    slowest of a step's own 64. One ahead, the oldest is 1 instead of 13, and a step takes 3.70
-#    instead of 1.11. Four ahead it takes 1.61, with answers about 4 updates old.
-#    (One draw of 24 steps; eight others average 4.32 and 2.21.)
+#    always busy. But a step takes 4.01 <!-- cited: 4.01, 4.31, 2.20 --> (less on a card, where 16
+#    slots write faster than 64): **busy is not fast.**
+# 2. Take them in order, with 64 slots three or four batches ahead. Then the first 64 answers belong
+#    to the first step, the next 64 to the second, and so on. With four batches ahead an answer may
+#    be begun at most four updates before its own step. So **the number of batches ahead caps every
+#    age. The price is waiting** for the slowest of a step's own 64. With one batch ahead the oldest
+#    is 1 instead of 26, and a step takes 4.31 instead of 1.11. With four it takes 2.20.
 # </details>
+#
+# **What the queue leaves out.** GRPO needs all answers to a prompt, so its trainer waits for whole
+# groups. Short answers are done first, and long ones get old: who throws old answers away favours
+# the short. How many cards should write? Move cards until writing a batch takes as long as training
+# on it, for the slower half sets the pace.
 #
 # Does age hurt? We trained the course's small model for 40 updates on answers of age 0, 1, 4 or 8.
 # Each token is weighted by its ratio to the policy that wrote it, without a clip.
@@ -328,9 +337,8 @@ pictures.learning_by_time(
     "400 answers to 100 held-out problems.")
 
 # %% [markdown]
-# At age 8, two of three seeds end far lower. About ages 1 and 4 three seeds decide nothing: one
-# evaluation has a standard error of 0.015 <!-- cited: 0.015 --> or more. **So measure in your own
-# run what age costs.**
+# All three runs at age 4 end below all three at age 0. At age 8 two of three end far lower. **So
+# measure in your own run what age costs.**
 
 # %% [markdown]
 # ## Another program writes
@@ -367,8 +375,7 @@ print(f"router, all tokens: std {gap.std():.2f}; flipped ones make "
       "mean square")
 
 # %% [markdown]
-# Few tokens are flipped, and they make nearly all of the gap. In the third panel the trainer uses
-# the *engine's* experts (routing replay, R3).
+# In the third panel the trainer uses the *engine's* experts (routing replay, R3).
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -393,7 +400,7 @@ pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
 # | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, another engine makes a gap |
 # | memory | 16 bytes a trained parameter, 2 a frozen one; KV cache: 2 · layers · kv heads · head size · bytes a token |
 # | traffic | sizes of the model a step, m micro-batches: ZeRO 0 and 1: 2; 2: m + 1; 3: 3m; long micro-batches hide it |
-# | time | our 64 slots, spread 1: busy 13 %, a step 7.28; one batch ahead: 89 %, 1.11 |
+# | time | our 64 slots, spread 1: busy 13 %, a step 7.59; one batch ahead: 90 %, 1.11 |
 # | age | mean = open answers at an update / batch; the oldest has a cap if answers are taken in the order they were begun |
 # | gap | router, std a token: 0.05 nats, that is 0.57 on the 0.77 % flipped, 0.0065 on the others |
 # | log | bytes in cache, slots busy, age, gap by token |
@@ -407,14 +414,14 @@ score("systems.1", "systems.2", "systems.3")
 #
 # ### Which weight makes up for it?
 #
-# An answer with advantage $A$ gives the push $A\,\nabla\log\pi$. The engine $\mu$ writes, but we
-# want the mean under $\pi$:
+# The router's gap is 0.05 a token, and you cannot replay. An answer with advantage $A$ gives the
+# push $A\,\nabla\log\pi$. The engine $\mu$ writes, and we want the mean under $\pi$:
 #
 # $$\begin{aligned}
 # \mathbb E_\pi[\text{push}]&=\textstyle\sum_y\mu(y)\,\frac{\pi(y)}{\mu(y)}\,\text{push}(y)=\mathbb E_\mu[w\,\text{push}]&&\text{multiply and divide by }\mu\\
 # w&=\textstyle\prod_t w_t,\quad w_t=\pi(y_t\mid y_{<t})/\mu(y_t\mid y_{<t})&&\text{chain rule}
 # \end{aligned}$$
-# So the exact weight is a product over all tokens.
+# This exact weight has no bias. As a product over all tokens it gets noisier with length (04).
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -426,10 +433,8 @@ predict("systems.4", "512 answers of 1,000 tokens, the router's gap (std "
 # the answer
 batch = 512
 dice = torch.Generator().manual_seed(0)
-table = ("| tokens | std of log w | share of 512 | of endlessly many |\n"
-         "|---|---|---|---|\n")
-piece = gap.sum(1).exp()                       # 50 tokens
-alone = piece.mean() ** 2 / piece.square().mean()
+table = ("| tokens | std of log w | share of 512 |\n"
+         "|---|---|---|\n")
 
 def count(log_w):
     v = log_w.view(200, batch).exp()
@@ -438,24 +443,23 @@ def count(log_w):
 for T in (50, 1000, 8000):
     pick = torch.randint(400, (200 * batch, T // 50), generator=dice)
     log_w = gap.sum(1)[pick].sum(1)
-    endless = alone ** (T // 50)               # a product
-    table += (f"| {T:,} | {log_w.std():.2f} | {count(log_w):.0%} | "
-              f"{endless:.{0 if T < 8000 else 2}%} |\n")
+    table += f"| {T:,} | {log_w.std():.2f} | {count(log_w):.0%} |\n"
     if T == 1000:
         s = log_w.std()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("systems.4", "about 170",
-       "A third of 512. We join measured answers of 50 tokens at random to "
-       "longer ones. They are independent, so variances add: **the std of "
-       f"log w is the gap times √T**, here {s:.2f}. With endlessly many "
-       f"answers the shares of the pieces multiply.\n\n{table}\n"
-       "(512 answers cannot show less than 1 in 512.) If log w were "
-       f"normal, e^(−s²) = {(-s * s).exp():.0%} would count. But this gap "
-       "reaches "
-       f"{gap.min():.1f} on one side and +{gap.max():.1f} on the other: "
-       "the far answers have tiny weights, and cost little.",
+       "A third of 512. We made long answers by joining measured pieces of "
+       "50 tokens, drawn at random. Variances of independent tokens add, "
+       "and so **the std of log w is the gap times √T**. That gives 0.0521 "
+       f"· √1000 = {gap.std() * 1000 ** 0.5:.2f}; the joined answers have "
+       f"{s:.2f}.\n\n{table}\n"
+       f"If log w were normal, e^(−s²) = {(-s * s).exp():.0%} would count. "
+       f"But this gap reaches {gap.min():.1f} on one side and "
+       f"+{gap.max():.1f} on the other: the far answers have tiny weights, "
+       "and cost little. (And the engine seldom writes what π likes much "
+       "better: the largest weights are missing from its log.)",
        instead={
            "about 490":
            "At 50 tokens, yes. The std of a sum of 1,000 gaps is √1000 = "
@@ -468,134 +472,110 @@ reveal("systems.4", "about 170",
        })
 
 # %% [markdown]
-# Why does the gap reach further to the left? The engine wrote these tokens, and seldom writes one
-# that π likes much better. Let π write:
-
-# %% jupyter={"source_hidden": true}
-# the other side, printed
-with torch.no_grad():
-    y = pi.sample(400, 50, torch.Generator().manual_seed(1))
-    far = (pi.logprobs(y)[0] - mu.logprobs(y)[0]).max()
-print(f"largest gap of 20,000 tokens: +{gap.max():.1f} if the engine "
-      f"writes, +{far:.1f} if the trainer does")
-
-# %% [markdown]
-# So large weights hardly occur in the log. The effective share counts only what the engine wrote,
-# and cannot show which answers are missing.
-#
 # ### What does a less noisy factor cost?
 #
-# Two common corrections multiply a token's push by a factor less noisy than $w$. **TIS** (truncated
-# importance sampling, [Yao et al., 2025](https://fengyao.notion.site/off-policy-rl)) takes
-# $\min(w_t,2)$. **IcePop** ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)) takes $w_t$
-# inside a band, here [1/2, 2], and drops a token outside it. Both are biased.
+# | rule | multiplies a token's push by | if w_t = 20 | if w_t = 1/20 |
+# |---|---|---|---|
+# | no correction | 1 | 1 | 1 |
+# | exact weight | w, the product | w | w |
+# | token weight | w_t | 20 | 1/20 |
+# | TIS ([Yao et al., 2025](https://fengyao.notion.site/off-policy-rl)) | min(w_t, 2) | 2 | 1/20 |
+# | IcePop ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)) | w_t inside [1/2, 2], else 0 | 0 | 0 |
 #
-# **The toy.** An answer is four tokens out of four symbols, and a random quarter of the 256 answers
-# is right. Sixty policies learn by exact gradients, each with an engine of its own. The same
-# prefixes are flipped for the whole run, with a gap of std 1. First we flip 1 % of them, about as
-# many as we measured (0.77 %, with a std of 0.57): <!-- cited: 1 -->
+# <!-- cited: 20 -->
+# **The toy.** An answer is four tokens out of four symbols; a random quarter of the 256 answers is
+# right. 300 policies learn, each from its own engine, which draws 16 answers a step. A stress test:
+# 20 % of the prefixes are flipped, with a gap of std 1. **Bias**: how far the mean push is from the
+# true one. **Noise**: the std of one answer's push. Both in lengths of the true push:
 
 # %% jupyter={"source_hidden": true}
-# 1 % flipped, printed
+# bias and noise, printed
 rules = {"no correction": "nothing", "exact weight": "weight of the answer",
+         "token weight": "weight of the token",
          "TIS": "truncated at 2", "IcePop": "IcePop [1/2, 2]"}
-final = [train(rule, 0.01, draws=60).reward[:, -1]
-         for rule in rules.values()]
-print("1 % flipped, step 60, policies below a reward of 0.8, by rule:",
-      *((end < 0.8).sum() for end in final))
-print(f"the lowest reward of all: {min(end.min() for end in final):.2f}")
+both = engines(0.2, draws=300)
+print("                bias  noise")
+for name, rule in rules.items():
+    one = judge(both, rule)
+    print(f"{name:15s} {one.bias:.2f}  {one.noise:5.1f}")
 
 # %% [markdown]
-# **At this share none of the four rules leaves a policy behind.** What is to be feared if flips
-# become many? We now flip 20 %.
-
-# %% jupyter={"source_hidden": true}
-# sixty policies, 20 % flipped, 400 steps
-runs = {name: train(rule, 0.2, steps=400, draws=60)
-        for name, rule in rules.items()}
+# A token's own weight ignores how often its prefix was reached: that is nearly all of TIS's bias.
+# **The cap and the mask buy less noise**: to be as quiet as TIS, the exact weight needs over five
+# times as many answers.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.5", "Which rule leaves most policies below a reward of "
-        "0.8 at step 60, and where are these at step 400?",
-        ["no correction; some are still below 0.8",
-         "TIS; all are above 0.8 by then",
-         "IcePop; all are above 0.8 by then",
-         "IcePop; some are still below 0.8"])
+predict("systems.5", "Sixty steps of 16 answers. Which rule leaves most of "
+        "the 300 policies below a reward of 0.8?",
+        ["IcePop", "TIS", "exact weight", "no correction"])
+
+# %% jupyter={"source_hidden": true}
+# 300 policies by rule; some seconds
+tried = rules | {"IcePop, by sign": "IcePop, by sign"}
+runs = {name: train(rule, 0.2, draws=300, answers=16)
+        for name, rule in tried.items()}
+few = train("IcePop [1/2, 2]", 0.01, draws=300, answers=16)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-push = {"no correction": 1, "exact weight": 20, "TIS": 2, "IcePop": 0}
-low = {name: (run.reward < 0.8).sum(0) for name, run in runs.items()}
-ends = "".join(f"| {name} | 2 · {push[name]} = {2 * push[name]} | {n[60]} "
-               f"of 60 | {n[400]} |\n" for name, n in low.items())
-shown = {name: runs[name] for name in ("no correction", "TIS", "IcePop")}
+push = {"no correction": 1, "exact weight": 20, "token weight": 20,
+        "TIS": 2, "IcePop": 0, "IcePop, by sign": 20}
+low = {name: (run.reward[:, -1] < 0.8).sum() for name, run in runs.items()}
+ends = "".join(f"| {name} | 2 · {push[name]} = {2 * push[name]} | {n} |\n"
+               for name, n in low.items())
+shown = {name: runs[name] for name in ("exact weight", "TIS", "IcePop")}
+pushed = ("| | push in 100 | of 300 policies below 0.8 |\n"
+         f"|---|---|---|\n{ends}")
+why = ("**A weak push makes a policy slow; without the push it can stay "
+       "behind.** By step 400 all policies of the other rules are above "
+       "0.8, and 12 of IcePop's are not. Bias and noise are means over all "
+       "answers and do not show this. *By sign* drops a token outside the "
+       "band only if its push moves π and μ further apart, as DPPO does "
+       "(12). At 1 % flipped IcePop leaves "
+       f"{(few.reward[:, -1] < 0.8).sum()} of 300 below 0.8, the other "
+       "rules none.")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("systems.5", "IcePop; some are still below 0.8",
+reveal("systems.5", "IcePop",
        "Suppose the policy writes a certain wrong answer in 40 of 100 "
-       "tries and the engine in 2, because of one token: w_t = 20, and so "
-       "w = 20. Count what pushes this answer down in 100 tries of the "
-       "engine. Without a gap it would be 40.\n\n"
-       "| | push in 100 | below 0.8 at step 60 | at 400 |\n"
-       f"|---|---|---|---|\n{ends}\n**A push that is too weak makes a "
-       "policy slow. If the push is dropped, a policy can stay behind.** "
-       "(One of the last four still rises at step 400: pushes on its "
-       "other answers slowly close the gap.)",
+       "tries and the engine in 2, because of one token with w_t = 20. "
+       "What pushes this answer down in 100 tries of the engine? Without "
+       f"a gap it would be 40 pushes.\n\n{pushed}\n{why}",
        pictures.many_policies(shown, (
-           "20 % flipped. A line is a policy; thick: below 0.8 at step "
-           "400.")),
+           "20 % flipped. A line is a policy; thick: it ends below 0.8.")),
        instead={
-           "no correction; some are still below 0.8":
-           "Without a correction the push on such an answer is too weak. "
-           "But it comes, at every step.",
-           "TIS; all are above 0.8 by then":
-           "TIS is slow where w_t is far above 2. Which rule gives such a "
+           "no correction":
+           "It has the largest bias. But every wrong answer that is "
+           "written gets a push down, at every step.",
+           "exact weight":
+           "It has the largest noise. But four tokens are few, and over "
+           "sixty steps noise averages out. Bias does not.",
+           "TIS":
+           "It is weak where w_t is far above 2. Which rule gives such a "
            "token no push at all?",
-           "IcePop; all are above 0.8 by then":
-           "Some are. What else can push a wrong answer down, if its own "
-           "pushes are dropped?",
        })
 
 # %% [markdown]
-# IcePop drops four kinds of push: on tokens above the band ($w_t>2$) or below it, with $A>0$ or
-# $A<0$.
-
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("systems.t3", engine_rules.engine_rules_explorer(),
-     ("Give one kind back to IcePop so that no policy ends below 0.8, with "
-      "20 % flipped. Say first which one.", engine_rules.one_back))
-
-# %% [markdown]
-# <details><summary>What the task shows</summary>
-# Above the band with A < 0: the wrong answer of the last guess. In the policies below 0.8, at least
-# 95 % of the wrong answers hold such a token. Below the band with A > 0 is a push that also brings
-# π and μ together. But it raises right answers, and three policies stay below 0.8. The other two
-# kinds push π and μ further apart.
-# </details>
+# **Scope.** The flips last for the whole run; drawn anew halfway, they leave far fewer policies
+# behind. Four tokens are few: the longer the answers, the more the exact weight's noise costs.
 #
-# A mask *by sign* drops a token outside the band only if its push moves π and μ further apart. DPPO
-# does so (12).
-
-# %% jupyter={"source_hidden": true}
-# IcePop by sign, printed
-many = train("IcePop, by sign", 0.2, steps=400, draws=60).reward
-few = train("IcePop, by sign", 0.01, draws=60).reward[:, -1]
-left = [(run < 0.8).sum() for run in (many[:, 60], many[:, 400], few)]
-print("IcePop by sign, below 0.8: 20 % flipped: "
-      f"{left[0]} at step 60, {left[1]} at 400; 1 % flipped: {left[2]}")
-
-# %% [markdown]
-# **Finding.** With 20 % flipped for the whole run, IcePop leaves policies behind and the mask by
-# sign leaves none; near the measured share the choice hardly matters (in ten draws at 1 % IcePop
-# leaves 4 of 600 below 0.8, the others none). **Scope.** This is a toy without the noise of long
-# answers, for which caps and masks are made, and its flips last: drawn anew halfway, they leave 3
-# of 300 of IcePop's policies below 0.8 instead of 31. <!-- cited: 4, 600, 3, 300, 31 -->
-# **Advice.** First look for a bug (another temperature, log-probs before top-p, a prompt tokenised
-# twice, old weights in the engine), then replay the experts, and if you still mask, log what is
-# dropped by the sign of A.
+# ### What if the data are old, too?
+#
+# Let $\pi_{old}$ be the trainer's weights at the start of the step:
+#
+# $$\frac{\pi}{\mu}=\underbrace{\frac{\pi}{\pi_{old}}}_{\rho}\cdot\frac{\pi_{old}}{\mu},\qquad
+# L=-\operatorname{mean}_t\; c\Big(\frac{\pi_{old}}{\mu}\Big)\,
+# \min\big(\rho A,\ \operatorname{clip}(\rho,1\pm\varepsilon)A\big)$$
+# $\rho$ holds what this step has moved, and gets the clip. The constant $\pi_{old}/\mu$ holds age
+# and gap; $c$ is a rule of the table. It costs one more forward pass, for $\log\pi_{old}$. AReaL
+# calls this loss *decoupled*.
+#
+# **Advice.** First look for a bug (another temperature, log-probs before top-p, old weights in the
+# engine), then replay the experts. If few tokens stay flipped, as in our router, a cap or a mask
+# costs little; the exact weight costs much in long answers. If you mask, log what is dropped by the
+# sign of A.
 #
 # <details><summary>One level deeper: what repairs the cause?</summary>
 #
@@ -679,16 +659,17 @@ check.silent_bug_systems(my_test)
 # </details>
 # <details><summary><b>Our GPUs idle during rollout. Why, and what do you do?</b></summary>
 #
-# The batch waits for its longest answer. In order: refill free slots (continuous batching); run one
-# batch ahead (on colocated cards: stop writing when a batch is done, train, go on with the open
-# answers, a *partial rollout*); cap the length; then separate trainer and sampler. Watch the step
-# time and not utilisation: few slots are always busy and slow.
+# The batch waits for its longest answer. If there are more answers than slots, refill free slots
+# (continuous batching, the engine's default). Then run one batch ahead (on colocated cards: stop
+# writing when a batch is done, train, go on with the open answers, a *partial rollout*); cap the
+# length; separate trainer and sampler, with cards moved until both take equally long. Watch the
+# step time, not utilisation: few slots are always busy and slow.
 # </details>
 # <details><summary><b>How stale may data be?</b></summary>
 #
-# Measure it. In our small model (three seeds, 40 updates) age 8 left two of three far lower; ages 1
-# and 4 three seeds cannot tell from 0. Mean age is open answers at an update over batch size. If
-# the trainer takes what is done first, long answers get far older: 13 in our queue, one batch
+# Measure it. In our small model (three seeds, 40 updates) all runs at age 4 ended below all at age
+# 0, and two of three at age 8 far lower. Mean age is open answers at an update over batch size. If
+# the trainer takes what is done first, long answers get far older: 26 in our queue, one batch
 # ahead. If it takes them in the order they were begun, no age exceeds the batches ahead, and steps
 # wait.
 # </details>
@@ -701,10 +682,11 @@ check.silent_bug_systems(my_test)
 # </details>
 # <details><summary><b>Truncated importance sampling or IcePop?</b></summary>
 #
-# Both are biased. TIS keeps a token beyond the cap with weight 2, IcePop drops it on both sides. In
-# our toy at 1 % flipped neither left a policy behind. With 20 % flipped for the whole run IcePop
-# left seven of sixty below 0.8, TIS three: IcePop gave no push down to wrong answers that the
-# policy wrote often and the engine seldom. So measure the flips, and log what is dropped by the
+# Both use a token's own weight, which ignores the prefix, so both are biased; both make less noise
+# than the exact weight. TIS keeps a token beyond the cap with weight 2, IcePop drops it on both
+# sides. In our toy at 1 % flipped IcePop left 2 of 300 policies below 0.8, TIS none. With 20 %
+# flipped for the whole run IcePop left 27, TIS 4: IcePop gave no push down to wrong answers that
+# the policy wrote often and the engine seldom. So measure the flips, and log what is dropped by the
 # sign of A.
 # </details>
 #
@@ -720,9 +702,9 @@ check.silent_bug_systems(my_test)
 # <details><summary><b>The model fits, and the loss runs out of memory. Why?</b></summary>
 #
 # The logits: tokens times vocabulary times 4 bytes. 8,192 tokens and 152,064 words are 5.0 GB, and
-# loss and backward pass may hold three such. <!-- cited: 5.0, 0.18, 0.8, 1.6, 2.1, 441 --> Compute
-# the log-probs in pieces: of 441 tokens, three take 0.8 GB. That is in the page's 4.6 GB of
-# activations. The rest are the layers' inputs (1.6) and one layer computed anew (2.1).
+# loss and backward pass may hold three such. <!-- cited: 5.0, 0.18, 0.8, 1.6, 2.1 --> Compute the
+# log-probs in pieces of a few hundred tokens. Then the page's 4.6 GB of activations are 0.8 for the
+# logits, 1.6 for the layers' inputs and 2.1 for one layer computed anew.
 # </details>
 # <details><summary><b>Why not the exact weight?</b></summary>
 #
@@ -733,15 +715,10 @@ check.silent_bug_systems(my_test)
 # </details>
 # <details><summary><b>The data are old and the engine differs. Write the loss.</b></summary>
 #
-# $$\frac{\pi}{\mu}=\frac{\pi}{\pi_{old}}\cdot\frac{\pi_{old}}{\mu},\qquad
-# L=-\operatorname{mean}_t\; m\Big(\frac{\pi_{old}}{\mu}\Big)\,
-# \min\big(\rho A,\ \operatorname{clip}(\rho,1\pm\varepsilon)A\big),\quad
-# \rho=\frac{\pi}{\pi_{old}}$$
-# $\pi_{old}$: the trainer's weights at the start of the step. Their log-probs take one extra
-# forward pass over the batch, without a gradient; $\mu$'s were stored. So $\rho$ holds only what
-# this step has moved, and gets the clip. The constant $\pi_{old}/\mu$ holds the age and the
-# engine's gap; $m$ caps or masks it. Without the extra pass $\rho=\pi/\mu$, and the clip also cuts
-# what only the engine did. AReaL calls this decoupled.
+# Split π/μ into π/π_old, what this step has moved, and π_old/μ, age and gap. The first gets PPO's
+# clip. The second is a constant factor, capped or masked. It takes one extra forward pass over the
+# batch, without a gradient; μ's log-probs were stored. With π/μ in the clip, the clip would also
+# cut what only the engine did. (The formula stands in the second sitting.)
 # </details>
 #
 # Paged caches, batch invariance, FP8, parallel matrix products, and the sentences one hears:

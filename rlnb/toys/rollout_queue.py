@@ -11,13 +11,15 @@ the slowest of a batch: version n // batch learns from number n, so no age excee
 
 lag = 0 is synchronous: every answer of a batch is begun by the version that learns from it, and the
 next one waits. AReaL, arXiv 2505.24298, limits submission like this, with eta for lag. Time is in
-units of the mean answer; lengths are lognormal with mean 1 and `tail` the std of their log. New
-weights reach the slots at once, and cost nothing: a model, not a measurement.
+units of the mean answer; lengths are lognormal with mean 1 and `tail` the std of their log. A slot
+always writes at the same speed, however many others write, and new weights reach the slots at once
+and cost nothing: a model, not a measurement.
 """
 
 from __future__ import annotations
 
 import heapq
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -140,9 +142,9 @@ def simulate(
             now, until, version = until, None, version + 1
             continue
         now, number, answer = heapq.heappop(writing)
-        idle.append(answer.slot)
-        idle.sort()
-        ready.append((number, answer))
+        insort(idle, answer.slot)
         if in_order:
-            ready.sort(key=lambda item: item[0])
+            insort(ready, (number, answer), key=lambda item: item[0])
+        else:
+            ready.append((number, answer))
     return Timeline(slots, tuple(trained), tuple(done), tuple(written))

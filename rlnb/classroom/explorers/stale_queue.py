@@ -11,7 +11,7 @@ from rlnb.classroom.explorers.arguments import between, checked
 from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, WINE
 from rlnb.toys.rollout_queue import simulate
 
-BATCH, TRAIN, STEPS = 64, 0.5, 24
+BATCH, TRAIN, STEPS = 64, 0.5, 400
 ROWS, BARS, WINDOW = 16, 260, 8.0
 SLOTS = (16, 32, 64, 128)
 COLORS = (SKY, ORANGE, PURPLE, GREEN, WINE, BLUE)
@@ -125,8 +125,8 @@ def fresh_and_busy(data) -> bool:
 
 
 def none_old(data) -> bool:
-    """Spread 1 or more, no answer older than 4 updates, a step in less than 2."""
-    return data["tail"] >= 1 and data["oldest"] <= 4 and data["time"] < 2
+    """Spread 1 or more, no answer older than 4 updates, a step in less than 3."""
+    return data["tail"] >= 1 and data["oldest"] <= 4 and data["time"] < 3
 
 
 def stale_queue_explorer() -> Explorer:
