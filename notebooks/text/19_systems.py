@@ -12,7 +12,7 @@
 # **After this page** you can count what fills a GPU, say why it waits, and choose a correction when
 # another program writes the answers.
 #
-# 35 minutes, then 15 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
+# 36 minutes, then 12 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
 # (GRPO), 12 (DPPO) · ZeRO: [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
 #
@@ -26,13 +26,13 @@
 # imports, folded
 import torch
 from rlnb import check
-from rlnb.classroom.explorers import engine_rules, full_card, stale_queue
+from rlnb.classroom.explorers import full_card, stale_queue
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import systems as pictures
 from rlnb.toys import ring
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
-from rlnb.toys.two_engines import train
+from rlnb.toys.two_engines import engines, judge, train
 from rlnb.training.studies.cluster_memory import QWEN_7B
 from rlnb.training.studies.engine_gap import EDGES, recorded
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
@@ -82,13 +82,14 @@ reveal("systems.1",
            "collected?",
            "20: 2 + 2, and in float32 two moments and copies of weights "
            "and gradients":
-           "A gradient is used once and thrown away. Some trainers do "
-           "sum it in float32, but the update works without.",
+           "Some trainers do sum gradients in float32, because a long sum "
+           "in bfloat16 loses small terms, as 1 + 0.003 does. That costs 2 "
+           "or 4 bytes more. The usual count leaves it out.",
        })
 
 # %% [markdown]
-# A frozen model needs only 2 bytes, for its weights. And the answers are written by a separate
-# program, the engine (vLLM, SGLang), which holds one more copy of the weights: the **sampler's** 2
+# A frozen model takes 2 bytes: its weights. The answers are written (*generated*) by a separate
+# program, the **engine** (vLLM, SGLang). It holds one more copy of the weights: the **sampler's** 2
 # bytes.
 
 # %% jupyter={"source_hidden": true}
@@ -105,116 +106,125 @@ pictures.bytes_by_method({
 
 # %% [markdown]
 # The critic alone costs 16 of PPO's 38 bytes. **Count 16 bytes for what is trained, and 2 for what
-# is not.**
+# is not.** (8-bit Adam: 10 <!-- cited: 10 --> instead of 16.)
 #
-# The second large thing is the **cache**. While an answer is written, every layer keeps a key and a
-# value for each token. This model has 28 layers, with 4 heads of 128 numbers each for keys and
-# values.
+# The second large thing is the **KV cache**. While an answer is written, every layer keeps a key
+# and a value for each token: here 28 layers, with 4 key-value heads of 128 numbers each, which the
+# 28 query heads share (*grouped queries*).
 
 # %% jupyter={"source_hidden": true}
-# your guess
-predict("systems.2", "512 answers are being written at once, up to 8,192 "
-        "tokens each. How large is their cache at most?",
-        ["2 GB", "240 GB: twice what training the policy takes",
-         "24 GB: more than the weights", "2,400 GB"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-per_token = 2 * 28 * 4 * 128 * 2          # bytes
-cache = 512 * 8192 * per_token / 1e9
-reveal("systems.2", "240 GB: twice what training the policy takes",
-       "Multiply key and value · layers · heads · numbers · bytes: that is "
-       f"{per_token:,} bytes a token, {cache:.0f} GB if all answers were "
-       "at full length at once. That is the peak. An engine with less "
-       "room lets answers wait. **So the number of answers that are "
-       "written at once is what you trade memory for.**",
-       instead={
-           "2 GB": "That would be enough for four answers.",
-           "24 GB: more than the weights":
-           "That would be enough for fifty answers.",
-           "2,400 GB": "With as many heads of keys as of queries it "
-           "would be 1,684: that is why they are shared.",
-       })
+# the cache, printed
+per_token = 2 * 28 * 4 * 128 * 2                       # bytes
+print(f"2 (key, value) x 28 x 4 x 128 x 2 bytes = {per_token:,} a token")
+print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 
 # %% [markdown]
+# This is twice what training takes. **So memory sets how many answers can be written at once.**
+#
 # How do you make it fit? Take several cards, which first write and then train (*colocated*).
-# **ZeRO** splits the training bytes among the cards. Stage 1 splits AdamW's part, stage 2 also the
+# **ZeRO** splits the training bytes among them. Stage 1 splits AdamW's part, stage 2 also the
 # gradients, stage 3 also the weights, the reference's too (PyTorch calls this FSDP). Each card
 # keeps a whole sampler.
 #
-# *Parking* moves to the machine's main memory, or discards, what this half of the step does not
-# need. While the answers are written, trainer and reference leave the card; while it trains,
-# sampler and cache leave.
+# **Offloading** moves to main memory, or discards, what this half of the step does not need: the
+# trainer and the reference while the answers are written, the sampler and the cache while the card
+# trains.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t1", full_card.full_card_explorer(),
      ("512 answers at once on 4 cards. Make it fit, with the smallest "
-      "stage of ZeRO that will do. Say first which helps more here, a "
-      "higher stage or parking.", full_card.smallest_stage))
+      "stage of ZeRO that will do. Say first whether a higher stage "
+      "alone would do, or offloading alone.", full_card.smallest_stage))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# At its fullest moment the card would hold 212 GB. Parking alone brings that to 142, stage 1 alone
-# to 144, stage 3 alone to 110. So stage 3 helps most, and is not enough. With parking, writing and
-# training no longer share the card, and each half fits from stage 1 on: 75 GB.
+# Neither alone is enough. At its fullest moment the card would hold 212 GB. Offloading alone brings
+# that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
+# and stage 1 is enough: 75 GB while it writes, 73 while it trains. With all logits at once the 73
+# would be 87. The price of offloading: 69 GB go to main memory and back once a step, at an assumed
+# 50 GB/s 1.4 s each way. <!-- cited: 73, 87, 69, 50, 1.4 -->
 # </details>
 #
-# **And the price?** Parking copies bytes to main memory and back, once a step. A stage costs
-# traffic between the cards. What each card sends in one step, in *sizes of the model* (all weights
-# once; the gradients are as large):
-#
-# | stage | what is sent | sizes |
-# |---|---|---|
-# | 0 | gradients to be summed; the sums, to all | 1 + 1 |
-# | 1, 2 | gradients to be summed; the new weights, to all | 1 + 1 |
-# | 3 | weights before the forward pass; again before the backward pass; gradients to be summed | 1 + 1 + 1 |
+# **And the price?** ZeRO costs traffic between the cards. At stage 0 each card sends its gradient to
+# be summed, and then its part of the sums to the others: two *sizes of the model* a step, of 15.2 GB
+# each. A card takes its 128 answers one at a time, each a **micro-batch**, and updates the weights
+# after the last.
 
 # %% jupyter={"source_hidden": true}
-# the same, counted on a ring of cards
-cards = 8
-steps = [ring.step(stage, cards) for stage in range(4)]
-assert all(abs(new - steps[0][0]).max() < 1e-12 for new, _ in steps)
-print(f"stages 0 to 3 on a ring of {cards}: a card sends "
-      f"{cards - 1}/{cards} of "
-      + ", ".join(f"{sent * cards / (cards - 1):.0f}" for _, sent in steps)
-      + "\n(its own piece stays); all four end with the same weights")
+# your guess
+predict("systems.2", "At which stages of ZeRO does the traffic of one "
+        "step grow with the number of micro-batches?",
+        ["at none: the sums are sent once, at the end",
+         "at stage 3 only: it alone splits the weights",
+         "at stages 2 and 3: from 2 on the gradient is split",
+         "at stages 1, 2 and 3: each of them splits something"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+cards, micro = 4, 128
+traffic = [ring.step(stage, cards, micro=micro)[1] for stage in range(4)]
+made_of = ("1 gradient + the sums", "1 gradient + 1 new weights",
+           f"{micro} gradients + 1 new weights",
+           f"{micro} gradients + 2 · {micro} weights")
+rows = "".join(
+    f"| {stage} | {what} = {sent * cards / (cards - 1):.0f} | "
+    f"{sent * 2 * QWEN_7B.parameters / 50e9:.1f} s |\n"
+    for stage, (what, sent) in enumerate(zip(made_of, traffic)))
+rate, per_token = 4e14, 8 * QWEN_7B.parameters         # operations
+computing = micro * 8192 * per_token / rate
+tokens = [3 / 4 * n * 2 * QWEN_7B.parameters / 50e9 * rate / per_token
+          for n in (1, 3)]
+cost = ("**Computing** takes 8 operations a parameter and token (2 "
+        "forward, 4 backward, 2 for layers computed anew): at an assumed "
+        f"4e14 a second {computing:.0f} s, behind which even stage 3 can "
+        "hide its traffic. **With short micro-batches it cannot:** at 50 "
+        f"GB/s stage 3 needs about {tokens[1]:,.0f} tokens in each, stage "
+        f"2 about {tokens[0]:,.0f}.")
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
+       "At stages 0 and 1 a card adds up its micro-batches in a gradient "
+       "of its own. At stage 2 it has room for its own piece only: the "
+       "other pieces must leave after every micro-batch. Stage 3 also "
+       "fetches the weights, before each forward and again before each "
+       "backward pass."
+       f"\n\n| stage, {micro} micro-batches | sizes of the model a step | "
+       f"at 50 GB/s |\n|---|---|---|\n{rows}\n"
+       "(A card keeps its own quarter and sends the rest. 50 GB/s is a "
+       "network between boxes; NVLink inside a box is about ten times as "
+       "fast. One micro-batch gives the textbook's 2, 2, 2, 3.)\n\n" + cost,
+       instead={
+           "at none: the sums are sent once, at the end":
+           "This is right at stages 0 and 1. Where would stage 2 keep the "
+           "sum of a piece that belongs to another card?",
+           "at stage 3 only: it alone splits the weights":
+           "It sends most. But what happens at stage 2 to a gradient that "
+           "has no room on this card?",
+           "at stages 1, 2 and 3: each of them splits something":
+           "Stage 1 splits the optimizer, and that works once a step.",
+       })
 
 # %% [markdown]
-# Stages 1 and 2 send no more than plain data parallelism, and stage 3 half as much again
-# ([ZeRO, section 7](https://arxiv.org/abs/1910.02054)). **With one backward pass a step,
-# stages 1 and 2 cost nothing extra; take 3 only if you must.**
-#
-# <details><summary>One level deeper: 70 billion parameters, other sums of 16, activations</summary>
-#
-# With 70 billion parameters training alone fills 14 cards (16 · 70 = 1,120 GB). The sampler's copy,
-# 140 GB, is larger than a card, so the engine cuts every matrix into pieces on several cards
-# (*tensor parallelism*).
-#
-# A reference that is split, too, is gathered once more. With micro-batches, stage 3 gathers for
-# each.
-#
-# FSDP with mixed precision usually keeps its shards in float32: 4 + 4 + 8, again 16, and gathers
-# one layer at a time in bfloat16. Megatron sums gradients in float32, which makes
-# 18. <!-- cited: 18 -->
-#
-# The bar of the **activations**, what the backward pass needs, is small here (one answer of 8,192
-# tokens at a time) because the layers are computed twice and the logits come in pieces.
-# </details>
+# **So take the smallest stage that fits, and compare its traffic with the computing of one
+# micro-batch** ([ZeRO, section 7](https://arxiv.org/abs/1910.02054)).
 
 # %% [markdown]
 # ## Who waits for whom
 #
-# A place for one answer is called a **slot**. Are the slots at least always busy? We simulate 64 of
-# them. From here on the cards are *split*: the
-# trainer has some of its own. It takes 64 answers for a step, and needs half the time of a mean
-# answer. The lengths are spread out: the log of a length is normal with std 1 (`tail`). `lag` is
-# how many batches the sampler may run ahead.
+# **The queue.** A place for one answer is called a **slot**; we simulate 64. From here on the
+# trainer has cards of its own. A training step takes 64 answers, and half the time in which a mean
+# answer is written. The log of an answer's length is normal; its std is the **spread**, here 1.
+# With 0 **batches ahead** the slots begin only the 64 answers of the next step. With 1 they may
+# also begin the 64 after those. A slot always writes at the same speed here; on a card, the fewer
+# slots write, the faster each is. Times are means over 200 steps. <!-- cited: 200 -->
 
-# %%
-waits = simulate(slots=64, batch=64, lag=0, tail=1.0, train=0.5)
-ahead = simulate(slots=64, batch=64, lag=1, tail=1.0, train=0.5)
+# %% jupyter={"source_hidden": true}
+# the two queues
+waits = simulate(slots=64, batch=64, lag=0, tail=1.0, steps=400)
+ahead = simulate(slots=64, batch=64, lag=1, tail=1.0, steps=400)
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -228,17 +238,18 @@ predict("systems.3", "All 64 answers are written by the newest weights, "
 # the answer
 reveal("systems.3", "about 13 %",
        "One answer of 64 is long, and 63 slots wait for it. A step takes "
-       f"{waits.time_per_step:.2f} mean answers on average. "
-       "On the right is the repair: a free slot begins another answer at "
-       "once, with the old weights, and the trainer takes whichever 64 "
-       "are done first. A step then takes "
-       f"{ahead.time_per_step:.2f}. **Running ahead makes this queue six "
-       "times as fast.**",
+       f"{waits.time_per_step:.2f} mean answers. On the right is the "
+       "repair, one batch ahead: a free slot begins another answer at "
+       "once, with the old weights, and the trainer takes whichever 64 are "
+       "done first. **In this queue a step then takes "
+       f"{ahead.time_per_step:.2f}.** (On a card the last answers are "
+       f"written faster: {waits.time_per_step:.2f} is an upper bound, 13 % "
+       "a lower one.)",
        pictures.two_timelines(
            {"synchronous": waits, "one batch ahead": ahead}, 6.0,
            "16 of the 64 slots, the slowest among them. A bar is an "
-           "answer, its colour the version of the weights that began it "
-           "(six colours, then again)."),
+           "answer, its colour the update that made its weights (six "
+           "colours, then again). White is waiting, black the trainer."),
        instead={
            "about two thirds: the rest is training":
            "It would be, if all answers were equally long.",
@@ -249,10 +260,8 @@ reveal("systems.3", "about 13 %",
        })
 
 # %% [markdown]
-# Real hardware gains less: AReaL measured up to 2.77 times
-# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)). Our slow queue is the worst case: a slot
-# for every answer, so none is refilled; a trainer whose cards wait, too; and a last answer that
-# writes no faster when its card is otherwise empty.
+# Real systems gain less: AReaL measured up to 2.77 times
+# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 #
 # <details><summary>One level deeper: why are idle slots dear?</summary>
 #
@@ -262,19 +271,18 @@ reveal("systems.3", "about 13 %",
 # times as long as the last slot alone, and writes 64 times as much.
 # </details>
 #
-# What does running ahead cost? The answers get old. The **age** of an answer is the number of
-# updates between its start and its use.
+# What does running ahead cost? The answers get old. The **age** (staleness) of an answer is the
+# number of updates between its start and its use.
 
 # %% jupyter={"source_hidden": true}
 # the ages, printed
 print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
-      f"oldest {ahead.staleness.max()}")
+      f"oldest of {len(ahead.staleness):,}: {ahead.staleness.max()}")
 
 # %% [markdown]
-# Where does the mean come from? At every update, put a mark on each answer that is *open*: begun,
-# and not yet taken by the trainer. In the end an answer has as many marks as its age. So the marks
-# can be counted by answers or by updates. There are $n$ answers and $U$ updates, and an update uses
-# $B$ answers.
+# Why is the mean 1? At every update, put a mark on each *open* answer: begun, and not yet taken by
+# the trainer. In the end an answer has as many marks as its age. There are $n$ answers and $U$
+# updates, each of $B$ answers.
 #
 # $$\begin{aligned}
 # \text{marks}&=n\cdot\overline{\text{age}}&&\text{answer by answer}\\
@@ -282,71 +290,67 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 # n&=U\cdot B&&\textbf{assumed: each answer is used once}\\
 # \overline{\text{age}}&=\bar N/B&&\text{divide}
 # \end{aligned}$$
+# So **the mean age is the number of open answers at an update, counted in batches.** This is
+# **Little's law**.
 #
-# A finished answer that waits for the trainer is open, too. So **the mean age is the number of open
-# answers at an update, counted in batches.** This is **Little's law**.
-#
-# With `lag` 1, at an update the slots have begun at most one batch more than the trainer has taken.
-# So at most one batch is open, and over a whole run the mean age is at most 1. **The limit caps the
-# mean age. Nothing caps the oldest:** in this run it is 13 updates old. To bound it you must cut
-# such answers or drop them, and that hits long answers only.
+# With one batch ahead, two batches may be begun; at an update, one of them has been taken. So at
+# most one batch is open, and the mean age is at most 1. **The number of batches ahead caps the mean
+# age. It does not cap the oldest,** here 26: the trainer takes whichever 64 are done first, and a
+# long answer is overtaken again and again.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t2", stale_queue.stale_queue_explorer(),
      ("With a spread of 1 or more, keep the slots 90 % busy, and the mean "
       "age at 0.5 or less.", stale_queue.fresh_and_busy),
-     ("With a spread of 1 or more, make a step in less than 0.7, with a "
-      "mean age of 2 (at most 2.1).",
-      stale_queue.quick))
+     ("The trainer can also take the answers in the order they were "
+      "begun. Say first, for one batch ahead: how old is the oldest "
+      "answer then, and does a step still take 1.11? Then, at a spread of "
+      "1 or more, let no answer be older than 4 updates, and a step take "
+      "less than 3.", stale_queue.none_old))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
 # 1. Take 16 slots and one batch ahead. Few answers are open, so they are young, and the slots are
-#    always busy. But a step takes 3.9 <!-- cited: 3.9, 2.02 -->.
-# 2. Take 128 slots and two batches ahead. One batch ahead leaves half of the 128 slots idle,
-#    because the limit stops them. The price of the second batch is a mean age of 2. (The readout,
-#    2.02, begins to count in the middle of the run.)
+#    always busy. But a step takes 4.01 <!-- cited: 4.01, 4.31, 2.20 --> (less on a card, where 16
+#    slots write faster than 64): **busy is not fast.**
+# 2. Take them in order, with 64 slots three or four batches ahead. Then the first 64 answers belong
+#    to the first step, the next 64 to the second, and so on. With four batches ahead an answer may
+#    be begun at most four updates before its own step. So **the number of batches ahead caps every
+#    age. The price is waiting** for the slowest of a step's own 64. With one batch ahead the oldest
+#    is 1 instead of 26, and a step takes 4.31 instead of 1.11. With four it takes 2.20.
 # </details>
 #
-# **Busy is not fast.** How many of your cards should write? Neither side waits if writing a batch
-# takes as long as training on it. On equally many cards the two take 1 and 0.5 here, so two thirds
-# of the cards should write.
-
-# %% [markdown]
-# Does age hurt? We trained the course's small model for 40 steps on answers that are all 0, 1, 4 or
-# 8 updates old. Each token is weighted by its ratio to the policy that wrote it, without a clip.
+# **What the queue leaves out.** GRPO needs all answers to a prompt, so its trainer waits for whole
+# groups. Short answers are done first, and long ones get old: who throws old answers away favours
+# the short. How many cards should write? Move cards until writing a batch takes as long as training
+# on it, for the slower half sets the pace.
+#
+# Does age hurt? We trained the course's small model for 40 updates on answers of age 0, 1, 4 or 8.
+# Each token is weighted by its ratio to the policy that wrote it, without a clip.
 
 # %% jupyter={"source_hidden": true}
 # the picture
 pictures.learning_by_time(
-    "A line is a seed. Right: pass@1 at the end, seeds 0, 1, 2.")
+    "A line is a seed. Right: pass@1 at the end, seeds 0, 1, 2, each from "
+    "400 answers to 100 held-out problems.")
 
 # %% [markdown]
-# At age 8 two of three seeds end far lower. Age 4 costs some points, too: all three end below the
-# worst of age 0. Ages 1 and 4 three seeds cannot tell apart: their worst end at 0.830 and
-# 0.825. <!-- cited: 0.830, 0.825 --> **So watch the age, and find out what it costs you.**
-#
-# <details><summary>One level deeper: what the queue leaves out</summary>
-#
-# * *Groups.* GRPO waits for all answers to a prompt. This queue takes single answers.
-# * *Weight sync.* After each update 15 GB go to every engine. At 50 GB/s that takes
-#   0.3 <!-- cited: 0.3 --> s, plus the time to regroup the shards.
-# * *Colocated cards* can run ahead, too: stop writing when a batch is done, train, and go on with
-#   the open answers (*partial rollouts*).
-# </details>
+# All three runs at age 4 end below all three at age 0. At age 8 two of three end far lower. **So
+# measure in your own run what age costs.**
 
 # %% [markdown]
 # ## Another program writes
 #
 # Suppose no answer is old. The engine's policy $\mu$ still is not the trainer's $\pi$, because the
-# engine rounds differently. How far apart are they? The **gap** of a token is log π − log μ. We
-# measure it twice.
+# engine rounds differently. The **gap** of a token is log π − log μ. We
+# measure it twice, on tokens that the engine wrote.
 #
 # * **Dense.** Our small model writes in bfloat16, and scores the same tokens in float32.
-# * **Mixture of experts.** In each of four layers a *router* picks one of eight small networks. A
-#   copy with rounded weights writes, the unrounded one scores. This is the toy of page 13.
+# * **Mixture of experts.** In each of four layers a *router* picks one of eight small networks, the
+#   experts. A copy with rounded weights writes, the unrounded one scores. Where rounding makes the
+#   router pick another expert in some layer, the token is **flipped**.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the two measurements, folded
@@ -362,15 +366,16 @@ gap, other = log_pi - log_mu, flipped(experts, own)
 
 # %% jupyter={"source_hidden": true}
 # their spread, printed
-print(f"dense: std of the gap {dense['std token']:.4f}")
-print(f"router, same experts: {gap[~other].std():.4f}")
-print(f"router, another expert somewhere: {gap[other].std():.2f}, "
-      f"that is {other.double().mean():.2%} of the tokens")
+print(f"dense: std {dense['std token']:.4f}")
+print(f"router, tokens not flipped: std {gap[~other].std():.4f}")
+print(f"router, the {other.double().mean():.2%} that are flipped: "
+      f"std {gap[other].std():.2f}")
+print(f"router, all tokens: std {gap.std():.2f}; flipped ones make "
+      f"{gap[other].square().sum() / gap.square().sum():.0%} of the "
+      "mean square")
 
 # %% [markdown]
-# A flip touches fewer than 1 in 100 tokens. But the mean *square* counts, and 0.0077 · 0.57² is
-# nearly all of it: over all tokens the std is 0.05. <!-- cited: 0.0077, 0.57, 0.05 --> In the third
-# panel the trainer uses the *engine's* experts (routing replay, R3).
+# In the third panel the trainer uses the *engine's* experts (routing replay, R3).
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -383,9 +388,8 @@ pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
               {"dense, 0.3M": dense["std token"]})
 
 # %% [markdown]
-# **Rounding alone is small here. A choice that rounding tips over is not.** So first remove the
-# cause: replay the experts. And keep the engine's log-prob of every token, so that the gap can be
-# seen.
+# **Rounding alone makes a small gap here; rounding that flips the router makes a large one.** So
+# replay the experts, and keep the engine's log-prob of every token.
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -393,12 +397,12 @@ pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
 # %% [markdown] tags=["card"]
 # | Systems | |
 # |---|---|
-# | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, another engine makes them off-policy |
-# | memory | 16 bytes a trained parameter, 2 a frozen one; cache: 2 · layers · kv heads · head size · bytes a token |
-# | time | 64 slots, spread 1: busy 13 %; one batch ahead: six times as fast in our queue |
-# | formula | mean age = open answers at an update / batch |
-# | gap | std a token: rounding alone 0.0065 nats; with a router 0.05, nearly all of it from the 0.77 % that flip, 0.57 each |
-# | choices | stage of ZeRO (3 sends half as much again), parking; batches ahead; cards that write |
+# | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, another engine makes a gap |
+# | memory | 16 bytes a trained parameter, 2 a frozen one; KV cache: 2 · layers · kv heads · head size · bytes a token |
+# | traffic | sizes of the model a step, m micro-batches: ZeRO 0 and 1: 2; 2: m + 1; 3: 3m; long micro-batches hide it |
+# | time | our 64 slots, spread 1: busy 13 %, a step 7.59; one batch ahead: 90 %, 1.11 |
+# | age | mean = open answers at an update / batch; the oldest has a cap if answers are taken in the order they were begun |
+# | gap | router, std a token: 0.05 nats, that is 0.57 on the 0.77 % flipped, 0.0065 on the others |
 # | log | bytes in cache, slots busy, age, gap by token |
 # | against the gap | replay the experts; keep the engine's log-probs |
 
@@ -406,32 +410,30 @@ pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
 score("systems.1", "systems.2", "systems.3")
 
 # %% [markdown]
-# ## Second sitting: what do you do about the mismatch?
+# ## Second sitting: what do you do about the gap?
 #
-# ### Does a gap of 0.05 matter?
+# ### Which weight makes up for it?
 #
-# An answer with advantage $A$ gives the push $A\,\nabla\log\pi$. The engine $\mu$ writes, but we
-# want the mean under $\pi$:
+# The router's gap is 0.05 a token, and you cannot replay. An answer with advantage $A$ gives the
+# push $A\,\nabla\log\pi$. The engine $\mu$ writes, and we want the mean under $\pi$:
 #
 # $$\begin{aligned}
 # \mathbb E_\pi[\text{push}]&=\textstyle\sum_y\mu(y)\,\frac{\pi(y)}{\mu(y)}\,\text{push}(y)=\mathbb E_\mu[w\,\text{push}]&&\text{multiply and divide by }\mu\\
 # w&=\textstyle\prod_t w_t,\quad w_t=\pi(y_t\mid y_{<t})/\mu(y_t\mid y_{<t})&&\text{chain rule}
 # \end{aligned}$$
-#
-# So the exact weight is a product over all tokens.
+# This exact weight has no bias. As a product over all tokens it gets noisier with length (04).
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("systems.4", "512 answers of 1,000 tokens, the router's gap (std "
-        "0.05 a token). How many answers still count, by the effective "
-        "share?",
+        "0.05 a token). What is their effective share, in answers?",
         ["about 490", "about 170", "about 40", "about 7"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 batch = 512
 dice = torch.Generator().manual_seed(0)
-table = ("| tokens | std of log w | share that counts |\n"
+table = ("| tokens | std of log w | share of 512 |\n"
          "|---|---|---|\n")
 
 def count(log_w):
@@ -443,143 +445,143 @@ for T in (50, 1000, 8000):
     log_w = gap.sum(1)[pick].sum(1)
     table += f"| {T:,} | {log_w.std():.2f} | {count(log_w):.0%} |\n"
     if T == 1000:
-        s, mirrored = log_w.std(), count(-log_w)
+        s = log_w.std()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("systems.4", "about 170",
-       "A third of 512. The answers are joined at random, so their parts "
-       "are independent, and variances add: **the std of log w is the gap "
-       "times √T**, here "
-       f"{s:.2f}.\n\n{table}\nThe std alone does not fix the share. If log "
-       f"w were normal, e^(−s²) = {(-s * s).exp():.0%} would count. "
-       f"But this gap is skewed: it goes from {gap.min():.1f} to "
-       f"+{gap.max():.1f}, so the far answers have tiny weights, and these "
-       "cost little. The same gap with its sign turned round leaves "
-       f"{mirrored:.0%}. So ask for the gap, the length and the tail.",
+       "A third of 512. We made long answers by joining measured pieces of "
+       "50 tokens, drawn at random. Variances of independent tokens add, "
+       "and so **the std of log w is the gap times √T**. That gives 0.0521 "
+       f"· √1000 = {gap.std() * 1000 ** 0.5:.2f}; the joined answers have "
+       f"{s:.2f}.\n\n{table}\n"
+       f"If log w were normal, e^(−s²) = {(-s * s).exp():.0%} would count. "
+       f"But this gap reaches {gap.min():.1f} on one side and "
+       f"+{gap.max():.1f} on the other: the far answers have tiny weights, "
+       "and cost little. (And the engine seldom writes what π likes much "
+       "better: the largest weights are missing from its log.)",
        instead={
            "about 490":
            "At 50 tokens, yes. The std of a sum of 1,000 gaps is √1000 = "
            "32 times that of one.",
            "about 40":
            "That would be right if log w were normal. In "
-           "the router's picture, to which side does the gap reach on?",
+           "the router's picture, are both sides equally long?",
            "about 7":
-           "That many are left of answers of 8,000 tokens.",
+           "At 8,000 tokens, yes.",
        })
 
 # %% [markdown]
-# Without the weight one gets the mean push over the engine's answers, which is not the gradient of
-# $J$ at π. With it, two thirds of these answers stop counting. So one makes two choices:
+# ### What does a less noisy factor cost?
 #
-# $$\begin{aligned}
-# w&\to w_t&&\textbf{choice: each token its own factor; its prefix still comes from }\mu\\
-# w_t&\to f(w_t)&&\textbf{choice: cap it, or drop the token}
-# \end{aligned}$$
+# | rule | multiplies a token's push by | if w_t = 20 | if w_t = 1/20 |
+# |---|---|---|---|
+# | no correction | 1 | 1 | 1 |
+# | exact weight | w, the product | w | w |
+# | token weight | w_t | 20 | 1/20 |
+# | TIS ([Yao et al., 2025](https://fengyao.notion.site/off-policy-rl)) | min(w_t, 2) | 2 | 1/20 |
+# | IcePop ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)) | w_t inside [1/2, 2], else 0 | 0 | 0 |
 #
-# | name | factor on a token's push |
-# |---|---|
-# | TIS (truncated) | $\min(w_t,2)$ |
-# | IcePop | $w_t$ inside a band [α, β], here [1/2, 2], else 0 |
-#
-# What do they cost? Take a toy in which an answer has four tokens out of four symbols, and a random
-# quarter of the 256 answers is right. The
-# engine's logits are off by a little, and by a lot where it has *flipped*, at 20 % of the prefixes
-# for the whole run: far more than we measured above, to make the cost visible. Sixty policies learn
-# for 60 exact gradient steps.
+# <!-- cited: 20 -->
+# **The toy.** An answer is four tokens out of four symbols; a random quarter of the 256 answers is
+# right. 300 policies learn, each from its own engine, which draws 16 answers a step. A stress test:
+# 20 % of the prefixes are flipped, with a gap of std 1. **Bias**: how far the mean push is from the
+# true one. **Noise**: the std of one answer's push. Both in lengths of the true push:
 
 # %% jupyter={"source_hidden": true}
-# the picture
-rules = {"none": "nothing", "TIS": "truncated at 2",
-         "IcePop": "IcePop [1/2, 2]"}
-runs = {name: train(rule, 0.2, draws=60) for name, rule in rules.items()}
-pictures.many_policies(runs, (
-    "Above: each line a policy; thick: it ends below 0.8. Below: share of "
-    "tokens dropped, mean of the policies."))
+# bias and noise, printed
+rules = {"no correction": "nothing", "exact weight": "weight of the answer",
+         "token weight": "weight of the token",
+         "TIS": "truncated at 2", "IcePop": "IcePop [1/2, 2]"}
+both = engines(0.2, draws=300)
+print("                bias  noise")
+for name, rule in rules.items():
+    one = judge(both, rule)
+    print(f"{name:15s} {one.bias:.2f}  {one.noise:5.1f}")
 
 # %% [markdown]
-# IcePop loses most. It drops four kinds of push: on tokens above the band (π more than twice μ) or
-# below it, with A > 0 or A < 0.
+# A token's own weight ignores how often its prefix was reached: that is nearly all of TIS's bias.
+# **The cap and the mask buy less noise**: to be as quiet as TIS, the exact weight needs over five
+# times as many answers.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.5", "Which of the four would have closed the gap?",
-        ["above with A > 0, below with A < 0",
-         "below with A > 0, above with A < 0",
-         "both below the band", "none: outside the band all widen it"])
+predict("systems.5", "Sixty steps of 16 answers. Which rule leaves most of "
+        "the 300 policies below a reward of 0.8?",
+        ["IcePop", "TIS", "exact weight", "no correction"])
+
+# %% jupyter={"source_hidden": true}
+# 300 policies by rule; some seconds
+tried = rules | {"IcePop, by sign": "IcePop, by sign"}
+runs = {name: train(rule, 0.2, draws=300, answers=16)
+        for name, rule in tried.items()}
+few = train("IcePop [1/2, 2]", 0.01, draws=300, answers=16)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("systems.5", "below with A > 0, above with A < 0",
-       "Below the band π is too small, and A > 0 pushes it up. Above it π "
-       "is too large, and A < 0 pushes it down. The band drops these two "
-       "with the others.",
+push = {"no correction": 1, "exact weight": 20, "token weight": 20,
+        "TIS": 2, "IcePop": 0, "IcePop, by sign": 20}
+low = {name: (run.reward[:, -1] < 0.8).sum() for name, run in runs.items()}
+ends = "".join(f"| {name} | 2 · {push[name]} = {2 * push[name]} | {n} |\n"
+               for name, n in low.items())
+shown = {name: runs[name] for name in ("exact weight", "TIS", "IcePop")}
+pushed = ("| | push in 100 | of 300 policies below 0.8 |\n"
+         f"|---|---|---|\n{ends}")
+why = ("**A weak push makes a policy slow; without the push it can stay "
+       "behind.** By step 400 all policies of the other rules are above "
+       "0.8, and 12 of IcePop's are not. Bias and noise are means over all "
+       "answers and do not show this. *By sign* drops a token outside the "
+       "band only if its push moves π and μ further apart, as DPPO does "
+       "(12). At 1 % flipped IcePop leaves "
+       f"{(few.reward[:, -1] < 0.8).sum()} of 300 below 0.8, the other "
+       "rules none.")
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("systems.5", "IcePop",
+       "Suppose the policy writes a certain wrong answer in 40 of 100 "
+       "tries and the engine in 2, because of one token with w_t = 20. "
+       "What pushes this answer down in 100 tries of the engine? Without "
+       f"a gap it would be 40 pushes.\n\n{pushed}\n{why}",
+       pictures.many_policies(shown, (
+           "20 % flipped. A line is a policy; thick: it ends below 0.8.")),
        instead={
-           "above with A > 0, below with A < 0":
-           "Above the band π is too large already. A > 0 makes it larger.",
-           "both below the band":
-           "Below the band π is too small. What does A < 0 do to it?",
-           "none: outside the band all widen it":
-           "A push has a sign. Which sign brings a small π up?",
+           "no correction":
+           "It has the largest bias. But every wrong answer that is "
+           "written gets a push down, at every step.",
+           "exact weight":
+           "It has the largest noise. But four tokens are few, and over "
+           "sixty steps noise averages out. Bias does not.",
+           "TIS":
+           "It is weak where w_t is far above 2. Which rule gives such a "
+           "token no push at all?",
        })
 
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("systems.t3", engine_rules.engine_rules_explorer(),
-     ("Two of the four kinds close the gap. Give one kind back to IcePop "
-      "and lose no policy, with 20 % flipped for the whole run. Say first "
-      "which one, and why the other is not enough.",
-      engine_rules.one_back))
-
 # %% [markdown]
-# <details><summary>What the task shows</summary>
+# **Scope.** The flips last for the whole run; drawn anew halfway, they leave far fewer policies
+# behind. Four tokens are few: the longer the answers, the more the exact weight's noise costs.
 #
-# Above the band with A < 0, and no other kind. Think of one wrong answer that the policy writes in
-# 40 of 100 tries, and the engine in 2, because at its first token the engine's router takes another
-# expert. Its exact weight is 20: the engine brings it up seldom, and when it does, the push down
-# should count twenty times. IcePop gives it no push, so the policy cannot unlearn it. Of the lost
-# policies' wrong answers 95 % or more hold a token *above* the band. The other closing kind (below,
-# A > 0) raises tokens of right answers, and three policies stay lost. <!-- cited: 40, 20, 0.15 -->
+# ### What if the data are old, too?
 #
-# Without correction and with TIS the push comes, but too weak: it counts once, or twice.
-# </details>
+# Let $\pi_{old}$ be the trainer's weights at the start of the step:
 #
-# A mask *by sign* drops a token outside the band only if its push widens the gap. So does DPPO
-# (12), which asks whether $\pi-\mu$ is beyond ±0.15. But exact gradients have no noise, and noise
-# is what caps and masks are for. So here also with 16 answers drawn in each
-# step:
-
-# %%
-print("of 60: lost, mean        exact  16 drawn")
-for rule in ("nothing", "weight of the answer", "truncated at 2",
-             "IcePop [1/2, 2]", "IcePop, by sign", "DPPO"):
-    ends = [train(rule, 0.2, draws=60, answers=n).reward[:, -1]
-            for n in (None, 16)]
-    print(f"{rule:20s}" + "".join(
-        f"{(end < 0.8).sum():6d}, {end.mean():.2f}" for end in ends))
-
-# %% [markdown]
-# **Blind to the sign, the mask loses most; by sign it loses none or one**, like the exact weight of
-# the answer. Four tokens are short: over 1,000 that weight leaves a third of the answers (above).
-# And no setting that we tried shows what caps are for, a run that collapses without one. Where a
-# flip moves on to other prefixes within 30 steps, plain IcePop loses none either.
+# $$\frac{\pi}{\mu}=\underbrace{\frac{\pi}{\pi_{old}}}_{\rho}\cdot\frac{\pi_{old}}{\mu},\qquad
+# L=-\operatorname{mean}_t\; c\Big(\frac{\pi_{old}}{\mu}\Big)\,
+# \min\big(\rho A,\ \operatorname{clip}(\rho,1\pm\varepsilon)A\big)$$
+# $\rho$ holds what this step has moved, and gets the clip. The constant $\pi_{old}/\mu$ holds age
+# and gap; $c$ is a rule of the table. It costs one more forward pass, for $\log\pi_{old}$. AReaL
+# calls this loss *decoupled*.
 #
-# **In practice.** Is the gap far above rounding? Then look for a bug first: another temperature,
-# log-probs before top-p where they should be after it (or the reverse), a prompt that is tokenised
-# twice, weights that were not synchronised. Where it is as small as our dense model's and answers
-# are short, take the exact weight. For a mixture of experts, replay the experts first. If you mask,
-# do it by sign: so says this toy. Keep the engine's log-prob of every token. Log the mean and the
-# largest gap (in TRL `sampling/sampling_logp_difference`), and the share of tokens dropped *by sign
-# of A*.
+# **Advice.** First look for a bug (another temperature, log-probs before top-p, old weights in the
+# engine), then replay the experts. If few tokens stay flipped, as in our router, a cap or a mask
+# costs little; the exact weight costs much in long answers. If you mask, log what is dropped by the
+# sign of A.
 #
-# <details><summary>One level deeper: repair the cause, not the loss</summary>
+# <details><summary>One level deeper: what repairs the cause?</summary>
 #
-# * Replay the experts (R3, [arXiv 2510.11370](https://arxiv.org/abs/2510.11370)); float32 for the
-#   last layer; kernels whose result does not depend on the batch. The
-#   [statements page](statements/19_systems.ipynb) measures them, and bias and noise of ten rules.
-# * Age and engine are two gaps: $\pi/\mu=(\pi/\pi_{old})\cdot(\pi_{old}/\mu)$. The first is PPO's
-#   ratio and gets the clip, the second the corrections above.
-# * The presets of verl and OpenRLHF have the band [1/2, 5]. In the toy it loses six of the sixty.
+# Replay the experts (R3, [arXiv 2510.11370](https://arxiv.org/abs/2510.11370)); float32 for the
+# last layer; kernels whose result does not depend on the batch. The
+# [statements page](statements/19_systems.ipynb) measures them, and ten rules.
 # </details>
 
 # %%
@@ -601,8 +603,9 @@ check.memory_bytes(my_memory)
 
 # %% [markdown]
 # **2 Measure** · 8 minutes. A log has, for n answers, when each was `begun` and when it was `taken`
-# by the trainer, and the times of m `updates`. Return the mean age. An update at the moment an
-# answer is begun has already written it; one at the moment it is taken counts.
+# by the trainer, and the times of m `updates`. Return the mean age. Count the updates after
+# an answer was begun, up to the moment it is taken: one at that moment counts, one at the moment it
+# is begun does not.
 #
 # <details><summary>hint</summary>A table (n, m) of yes and no.</details>
 
@@ -649,37 +652,42 @@ check.silent_bug_systems(my_test)
 #
 # <details><summary><b>What is in memory when a 7B model trains with GRPO?</b></summary>
 #
-# 16 bytes for each trained parameter, about 120 GB. That is weights, gradients, float32 master copy
-# and two moments. Add 2 for a reference, 2 for the sampler's copy, and the cache, which often is
-# the largest: 57 KB a token for a Qwen of 7B. ZeRO splits the 16, parking keeps the halves of the
+# 16 bytes for each trained parameter, about 120 GB: weights, gradients, float32 master copy and two
+# moments. 2 for a reference, 2 for the sampler's copy. And the KV cache, which often is the
+# largest: 57 KB a token for a Qwen of 7B. ZeRO splits the 16, offloading keeps the halves of the
 # step apart.
 # </details>
 # <details><summary><b>Our GPUs idle during rollout. Why, and what do you do?</b></summary>
 #
-# The batch waits for its longest answer. In order: refill free slots, give the next batch a head
-# start of one (on colocated cards by partial rollouts), cap the length, then separate trainer
-# and sampler. Watch the step time and not
-# utilisation: few slots are always busy and slow.
+# The batch waits for its longest answer. If there are more answers than slots, refill free slots
+# (continuous batching, the engine's default). Then run one batch ahead (on colocated cards: stop
+# writing when a batch is done, train, go on with the open answers, a *partial rollout*); cap the
+# length; separate trainer and sampler, with cards moved until both take equally long. Watch the
+# step time, not utilisation: few slots are always busy and slow.
 # </details>
 # <details><summary><b>How stale may data be?</b></summary>
 #
-# Measure it. In our small model (three seeds) four updates late cost some points, one cannot be
-# told from none or from four, and at eight two of three ended far lower. Mean age is open answers
-# at an update over batch size, and long answers are older than the mean. Published recipes run from
-# 1 (prime-rl's default) to 8 (OLMo 3).
+# Measure it. In our small model (three seeds, 40 updates) all runs at age 4 ended below all at age
+# 0, and two of three at age 8 far lower. Mean age is open answers at an update over batch size. If
+# the trainer takes what is done first, long answers get far older: 26 in our queue, one batch
+# ahead. If it takes them in the order they were begun, no age exceeds the batches ahead, and steps
+# wait.
 # </details>
 # <details><summary><b>Sampler and trainer have the same weights. Why do their log-probs differ?</b></summary>
 #
-# Other number formats, other kernels, other batch sizes, so sums are rounded in another order. In
-# our small dense model that was little. In a mixture of experts a rounding can tip the router, and
-# then another network has computed the token.
+# Other number formats, other kernels, other batch sizes: sums are rounded in another order. In our
+# small dense model that was 0.006 nats a token (std). In a mixture of experts a rounding can flip
+# the router, and another network computes the token. In our toy 0.77 % of the tokens are flipped,
+# and the gap of all tokens grows to 0.05.
 # </details>
 # <details><summary><b>Truncated importance sampling or IcePop?</b></summary>
 #
-# Both are biased. TIS keeps a token beyond the cap with weight 2, IcePop drops it on both sides. In
-# our toy, where the gap stayed on the same prefixes, TIS lost three of sixty policies and IcePop
-# seven: wrong answers that they wrote often and the engine seldom got no push down. With that kind
-# of push back (above the band, A < 0) none was lost. So log what is dropped by sign of A.
+# Both use a token's own weight, which ignores the prefix, so both are biased; both make less noise
+# than the exact weight. TIS keeps a token beyond the cap with weight 2, IcePop drops it on both
+# sides. In our toy at 1 % flipped IcePop left 2 of 300 policies below 0.8, TIS none. With 20 %
+# flipped for the whole run IcePop left 27, TIS 4: IcePop gave no push down to wrong answers that
+# the policy wrote often and the engine seldom. So measure the flips, and log what is dropped by the
+# sign of A.
 # </details>
 #
 # The other four can wait for another evening.
@@ -689,27 +697,28 @@ check.silent_bug_systems(my_test)
 # They are sent after each update: 2 bytes a parameter, regrouped from the trainer's shards to the
 # engine's. Open answers can be finished with the old weights, be thrown away, or go on with the new
 # ones. In the last case one answer has several authors. Store every token's log-prob and version,
-# and decide whether the cache is kept or written again.
+# and decide whether the KV cache is kept or computed anew.
 # </details>
 # <details><summary><b>The model fits, and the loss runs out of memory. Why?</b></summary>
 #
-# The logits. Tokens times vocabulary times 4 bytes, and the backward pass wants them more than
-# once. 8,192 tokens and 152,064 words are 5.0 GB. <!-- cited: 5.0, 0.18 --> Compute the log-probs
-# in pieces, keep only those of the chosen tokens, and recompute layers to save activations.
+# The logits: tokens times vocabulary times 4 bytes. 8,192 tokens and 152,064 words are 5.0 GB, and
+# loss and backward pass may hold three such. <!-- cited: 5.0, 0.18, 0.8, 1.6, 2.1 --> Compute the
+# log-probs in pieces of a few hundred tokens. Then the page's 4.6 GB of activations are 0.8 for the
+# logits, 1.6 for the layers' inputs and 2.1 for one layer computed anew.
 # </details>
 # <details><summary><b>Why not the exact weight?</b></summary>
 #
 # It may be too noisy: with independent gaps, log w has a std of gap · √T. At 1,000 tokens a dense
-# model's gap, 0.006, makes 0.18, and nearly the whole batch counts. The router's, 0.05, makes 1.6.
-# A normal log w would then leave 7 %; ours leaves a third, because its long tail is on the side of
-# small weights. Ask for gap, length and tail first.
+# model's gap, 0.006, makes 0.18, and nearly the whole batch counts. The router's, 0.05, makes 1.6,
+# and a third counts. But an effective share sees only what the engine wrote: answers that it writes
+# too seldom are missing.
 # </details>
-# <details><summary><b>What does ZeRO-3 cost?</b></summary>
+# <details><summary><b>The data are old and the engine differs. Write the loss.</b></summary>
 #
-# Traffic: weights are gathered layer by layer, before the forward and again before the backward
-# pass. So a card sends 3 sizes of the model a step; stages 1 and 2 send 2, like plain data
-# parallelism. It divides the weights of all models, the reference's too. It does nothing for the
-# cache.
+# Split π/μ into π/π_old, what this step has moved, and π_old/μ, age and gap. The first gets PPO's
+# clip. The second is a constant factor, capped or masked. It takes one extra forward pass over the
+# batch, without a gradient; μ's log-probs were stored. With π/μ in the clip, the clip would also
+# cut what only the engine did. (The formula stands in the second sitting.)
 # </details>
 #
 # Paged caches, batch invariance, FP8, parallel matrix products, and the sentences one hears:

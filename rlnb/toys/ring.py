@@ -51,26 +51,39 @@ class Ring:
         return pieces
 
 
-def step(stage: int, cards: int, size: int = 5, rate: float = 0.1) -> tuple[np.ndarray, float]:
-    """A gradient step on sum of |weights - data of the card|^2 / 2: the new weights (cards, size),
-    and what each card sent, in sizes of the model.
+def step(
+    stage: int, cards: int, size: int = 5, rate: float = 0.1, micro: int = 1
+) -> tuple[np.ndarray, float]:
+    """A gradient step on the sum of |weights - data|^2 / 2, each card with `micro` micro-batches of
+    its own: the new weights (cards, size), and what each card sent, in sizes of the model.
 
     >>> [round(step(stage, 4)[1] * 4 / 3, 9) for stage in range(4)]
     [2.0, 2.0, 2.0, 3.0]
+    >>> [round(step(stage, 4, micro=10)[1] * 4 / 3, 9) for stage in range(4)]
+    [2.0, 2.0, 11.0, 30.0]
     """
     if stage not in (0, 1, 2, 3):
         raise ValueError(f"stage is 0, 1, 2 or 3, got {stage}.")
+    if micro < 1:
+        raise ValueError(f"micro is a number of micro-batches, 1 or more, got {micro}.")
     ring, gen = Ring(cards), np.random.default_rng(0)
-    weights, data = gen.normal(size=(cards, size)), gen.normal(size=(cards, cards, size))
-    if stage == 3:  # each card holds one piece: the others are fetched, used, dropped, fetched
-        ring.gather(weights)  # for the forward pass
-        whole = ring.gather(weights)  # and for the backward pass
-    else:
+    weights = gen.normal(size=(cards, size))
+    data = gen.normal(size=(micro, cards, cards, size))
+    held, summed = np.zeros((cards, cards, size)), np.zeros((cards, size))
+    for batch in data:
         whole = weights
-    summed = ring.reduce_scatter(whole - data)
+        if stage == 3:  # each card holds one piece: the others are fetched, used, dropped, fetched
+            ring.gather(weights)  # for the forward pass
+            whole = ring.gather(weights)  # and for the backward pass
+        if stage < 2:  # a card keeps the gradient of all pieces, and adds up its micro-batches
+            held += whole - batch
+        else:  # a card keeps that of its own piece: the rest must leave before the next one
+            summed += ring.reduce_scatter(whole - batch)
+    if stage < 2:
+        summed = ring.reduce_scatter(held)
     if stage == 0:
         summed = ring.gather(summed)  # everybody updates everything
-    new = weights - rate * summed / cards
+    new = weights - rate * summed / (cards * micro)
     if stage in (1, 2):
         new = ring.gather(new)  # a card has updated its own piece
     return new, ring.sent / new.size

@@ -6,15 +6,20 @@ begun while version v is the newest if
 
     n < (v + 1 + lag) * batch
 
+With `in_order` the trainer takes the answers in the order in which they were begun, and waits for
+the slowest of a batch: version n // batch learns from number n, so no age exceeds lag.
+
 lag = 0 is synchronous: every answer of a batch is begun by the version that learns from it, and the
 next one waits. AReaL, arXiv 2505.24298, limits submission like this, with eta for lag. Time is in
-units of the mean answer; lengths are lognormal with mean 1 and `tail` the std of their log. New
-weights reach the slots at once, and cost nothing: a model, not a measurement.
+units of the mean answer; lengths are lognormal with mean 1 and `tail` the std of their log. A slot
+always writes at the same speed, however many others write, and new weights reach the slots at once
+and cost nothing: a model, not a measurement.
 """
 
 from __future__ import annotations
 
 import heapq
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -103,8 +108,10 @@ def simulate(
     train: float = 0.5,
     steps: int = 24,
     seed: int = 0,
+    in_order: bool = False,
 ) -> Timeline:
-    """A run of `steps` trainer steps. Raises ValueError for a number that makes no sense."""
+    """A run of `steps` trainer steps. in_order: the trainer takes the answers as they were begun,
+    not as they are done. Raises ValueError for a number that makes no sense."""
     given = {"slots": (slots, 1), "batch": (batch, 1), "lag": (lag, 0), "tail": (tail, 0),
              "train": (train, 0), "steps": (steps, 2)}  # fmt: skip
     for name, (value, least) in given.items():
@@ -113,7 +120,7 @@ def simulate(
     drawn = iter(lengths((steps + lag + 1) * batch, tail, seed))
     idle = list(range(slots))
     writing: list[tuple[float, int, Answer]] = []  # a heap by the time they finish
-    ready: list[Answer] = []
+    ready: list[tuple[int, Answer]] = []  # in the order in which the trainer takes them
     trained: list[tuple[Answer, ...]] = []
     written: list[Answer] = []
     done: list[tuple[float, float]] = []
@@ -124,8 +131,9 @@ def simulate(
             heapq.heappush(writing, (answer.finished, begun, answer))
             written.append(answer)
             begun += 1
-        if until is None and len(ready) >= batch:
-            trained.append(tuple(ready[:batch]))
+        last = (len(done) + 1) * batch  # in order: a batch is complete with all numbers below this
+        if until is None and len(ready) >= batch and (not in_order or ready[batch - 1][0] < last):
+            trained.append(tuple(answer for _, answer in ready[:batch]))
             del ready[:batch]
             until = now + train
             done.append((now, until))
@@ -133,8 +141,10 @@ def simulate(
         if until is not None and (not writing or until <= writing[0][0]):
             now, until, version = until, None, version + 1
             continue
-        now, _, answer = heapq.heappop(writing)
-        idle.append(answer.slot)
-        idle.sort()
-        ready.append(answer)
+        now, number, answer = heapq.heappop(writing)
+        insort(idle, answer.slot)
+        if in_order:
+            insort(ready, (number, answer), key=lambda item: item[0])
+        else:
+            ready.append((number, answer))
     return Timeline(slots, tuple(trained), tuple(done), tuple(written))

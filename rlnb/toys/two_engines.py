@@ -172,17 +172,17 @@ def judge(both: Engines, rule: str | Callable = "nothing") -> Verdict:
 def _gradient(table: np.ndarray, chance: np.ndarray, factor: np.ndarray):
     """Mean of sum_t factor_t grad log pi(y_t) on the logits (draws, 85 * 4), and the mean of its
     squared norm (draws,)."""
-    draws = len(table)
-    mean = np.zeros((draws, PREFIXES, TOKENS))
-    square = np.zeros(draws)
+    draws, size = len(table), PREFIXES * TOKENS
+    mean, square = np.zeros(draws * size), np.zeros(draws)
     eye = np.eye(TOKENS)
     for t in range(LENGTH):  # an answer's tokens stand at different prefixes: squares add up
         score = eye[_Y[:, t]] - table[:, _AT[:, t]]  # (draws, 256, 4)
         pushed = factor[:, :, t, None] * score
         square += (chance * (pushed**2).sum(2)).sum(1)
-        for k in range(draws):
-            np.add.at(mean[k], _AT[:, t], chance[k][:, None] * pushed[k])
-    return mean.reshape(draws, -1), square
+        at = (_AT[:, t, None] * TOKENS + np.arange(TOKENS)).ravel()
+        at = (np.arange(draws)[:, None] * size + at).ravel()
+        mean += np.bincount(at, (chance[..., None] * pushed).ravel(), draws * size)
+    return mean.reshape(draws, size), square
 
 
 @dataclass(frozen=True)

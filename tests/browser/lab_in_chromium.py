@@ -114,7 +114,7 @@ MOVED = {
     "composer_explorer": ("start from", None),
     "cooled_base_explorer": ("temperature", None),
     "difficulty_explorer": ("pass rate p", "0.1"),
-    "engine_rules_explorer": ("prefixes flipped", "0.0"),
+    "engine_rules_explorer": ("prefixes flipped", None),
     "entropy_step_explorer": ("step η", "2"),
     "five_runs_explorer": ("run", None),
     "four_edges_explorer": ("ratio ρ", None),

@@ -24,6 +24,15 @@ def test_stage_three_sends_half_as_much_again_and_all_stages_do_the_same_step(ca
         assert weights == pytest.approx(found[0][0], abs=1e-12)
 
 
+def test_micro_batches_are_sent_one_by_one_where_a_card_holds_no_whole_gradient():
+    found = [step(stage, 4, micro=128) for stage in range(4)]
+    assert [sent * 4 / 3 for _, sent in found] == pytest.approx([2, 2, 129, 384])
+    for weights, _ in found[1:]:
+        assert weights == pytest.approx(found[0][0], abs=1e-12)
+    with pytest.raises(ValueError, match="micro"):
+        step(0, 4, micro=0)
+
+
 def test_rings_and_stages_that_make_no_sense_are_refused():
     with pytest.raises(ValueError, match="2 cards"):
         Ring(1)

@@ -59,6 +59,18 @@ def test_the_longest_answers_are_older_than_the_limit():
     assert run.staleness.max() > 5
 
 
+def test_taken_in_order_no_answer_is_older_than_the_limit_and_a_step_waits():
+    for lag in (0, 1, 3, 4):
+        kept, free = (simulate(64, 64, lag, 1.0, in_order=order) for order in (True, False))
+        used = [a for batch in kept.trained for a in batch]
+        assert set(used) == set(kept.written[: len(used)])  # nothing is passed over
+        assert kept.staleness.max() == lag
+        assert kept.time_per_step >= free.time_per_step
+        if lag:
+            assert free.staleness.max() > lag
+    assert simulate(64, 64, 1, 1.0, in_order=True).time_per_step > 3
+
+
 def test_one_batch_ahead_is_several_times_as_fast_under_a_long_tail_only():
     ratio = {tail: simulate(64, 64, 0, tail).time_per_step / simulate(64, 64, 1, tail).time_per_step
              for tail in (0.0, 1.0)}  # fmt: skip

@@ -17,6 +17,7 @@
 import copy
 import torch
 from transformers import DynamicCache
+from rlnb.classroom.explorers import engine_rules
 from rlnb.classroom.lesson import settle, statement
 from rlnb.classroom.pictures import systems as pictures
 from rlnb.classroom.pictures.recorded_runs import final, records
@@ -371,8 +372,8 @@ settle("S12", "it depends")
 
 # %% [markdown]
 # Now and then one answer has most of the weight: the lowest share at 1 step. Longer answers and
-# larger rates move all of these numbers; published recipes run from 1 step (prime-rl's default) to
-# 8 (OLMo 3).
+# larger rates move all of these numbers; published recipes run from 1 step (the default of
+# prime-rl's trainer config) to 8 (OLMo 3, in the open-instruct scripts of December 2025).
 
 # %% [markdown]
 # ### S13 · a cache from old weights
@@ -579,6 +580,17 @@ for lasting in (True, False):
 #   token and not how often its prefix was reached.
 # * A sequence mask in the sense of DeepSeek-V3.2 drops an answer with A < 0 whose mean log gap is
 #   too large; it is the part `sequence_mask` of the composer (page 14).
+
+# %% [markdown]
+# IcePop drops four kinds of push: on tokens above the band or below it, with A > 0 or A < 0. Sixty
+# policies by exact gradients; which kind, given back, leaves none below 0.8?
+
+# %% tags=["explorer"]
+engine_rules.engine_rules_explorer()
+
+# %% [markdown]
+# Above the band with A < 0: wrong answers that the policy writes often and the engine seldom. In
+# the policies left behind, at least 95 % <!-- cited: 95 --> of the wrong answers hold such a token.
 
 # %% [markdown]
 # ### The last layer in float32

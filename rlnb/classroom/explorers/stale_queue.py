@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from rlnb.classroom.explorer import Explorer, choice_slider, slider
+from rlnb.classroom.explorer import Explorer, choice_slider, slider, switch
 from rlnb.classroom.explorers.arguments import between, checked
 from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, WINE
 from rlnb.toys.rollout_queue import simulate
 
-BATCH, TRAIN, STEPS = 64, 0.5, 24
+BATCH, TRAIN, STEPS = 64, 0.5, 400
 ROWS, BARS, WINDOW = 16, 260, 8.0
 SLOTS = (16, 32, 64, 128)
 COLORS = (SKY, ORANGE, PURPLE, GREEN, WINE, BLUE)
@@ -19,15 +19,17 @@ STEPS_SHOWN = 20
 OLDEST = 8
 CAPTION = (
     "Left: up to 16 of the slots, below them the trainer in black. A bar is an answer, its colour "
-    "the version that began it (six colours, then again), white is waiting. Right: how many "
-    "versions old the answers are when they are learned from."
+    "the update that made its weights (six colours, then again), white is waiting. Right: the ages "
+    "of the answers when they are learned from."
 )
 
 
 @checked(slots=between(1, 512), lag=between(0, 16), tail=between(0, 2))
-def compute(slots: int = 64, lag: int = 0, tail: float = 1.0) -> dict[str, Any]:
+def compute(
+    slots: int = 64, lag: int = 0, tail: float = 1.0, in_order: bool = False
+) -> dict[str, Any]:
     """The simulation of `rollout_queue`: 64 answers a step, a step of the trainer takes half as
-    long as a mean answer.
+    long as a mean answer, and takes the answers as they are done, or as they were begun.
 
     Returns busy (share of the slots' time), time (mean answers' lengths per step), staleness (mean
     over answers), oldest, shares (OLDEST + 1,), bars [(row, begin, width, version)], training
@@ -37,7 +39,7 @@ def compute(slots: int = 64, lag: int = 0, tail: float = 1.0) -> dict[str, Any]:
     >>> found["staleness"], found["oldest"]
     (0.0, 0)
     """
-    run = simulate(slots, BATCH, lag, tail, TRAIN, STEPS)
+    run = simulate(slots, BATCH, lag, tail, TRAIN, STEPS, in_order=in_order)
     begin = run.steps[STEPS // 2][0]
     seen = [a for a in run.written if a.finished > begin and a.begun < begin + WINDOW]
     longest = max(seen, key=lambda a: min(a.finished, begin + WINDOW) - max(a.begun, begin)).slot
@@ -52,9 +54,9 @@ def compute(slots: int = 64, lag: int = 0, tail: float = 1.0) -> dict[str, Any]:
                 for low, high in run.steps if high > begin and low < begin + WINDOW]  # fmt: skip
     ages = run.staleness
     shares = np.bincount(np.minimum(ages, OLDEST), minlength=OLDEST + 1) / len(ages)
-    return {"slots": slots, "lag": lag, "tail": tail, "busy": run.busy, "time": run.time_per_step,
-            "staleness": float(ages.mean()), "oldest": int(ages.max()), "shares": shares,
-            "bars": bars, "training": training}  # fmt: skip
+    return {"slots": slots, "lag": lag, "tail": tail, "in_order": in_order, "busy": run.busy,
+            "time": run.time_per_step, "staleness": float(ages.mean()), "oldest": int(ages.max()),
+            "shares": shares, "bars": bars, "training": training}  # fmt: skip
 
 
 def build(figure, data):
@@ -66,7 +68,7 @@ def build(figure, data):
     right = figure.add_axes((0.65, 0.17, 0.33, 0.76))
     right.set(xlim=(-0.6, OLDEST + 0.6), ylim=(0, 1.0), xticks=range(OLDEST + 1))
     right.set_xticklabels([*map(str, range(OLDEST)), f"{OLDEST}+"])
-    right.set_xlabel("versions old", fontsize=10.5)
+    right.set_xlabel("age, in updates", fontsize=10.5)
     right.set_ylabel("share of the answers", fontsize=10.5)
     right.tick_params(labelsize=10.5)
     return {
@@ -95,14 +97,15 @@ def update(artists, data):
     for bar, share in zip(artists["ages"], data["shares"], strict=True):
         bar.set_height(share)
     artists["numbers"].set_text(
-        f"busy {data['busy']:.0%}\nstep {data['time']:.2f}\nage {data['staleness']:.2f}"
+        f"busy {data['busy']:.0%}\nstep {data['time']:.2f}\nmean age {data['staleness']:.2f}\n"
+        f"oldest {data['oldest']}"
     )
 
 
 def readout(data) -> str:
     return (
-        f"Slots busy {data['busy']:.0%}; a step takes {data['time']:.2f}; answers are "
-        f"{data['staleness']:.2f} versions old on average, the oldest {data['oldest']}."
+        f"Slots busy {data['busy']:.0%}; a step takes {data['time']:.2f}; mean age "
+        f"{data['staleness']:.2f}, the oldest {data['oldest']}."
     )
 
 
@@ -110,22 +113,24 @@ def alt(data) -> str:
     ages = ", ".join(f"{share:.0%}" for share in data["shares"])
     return (
         f"Timeline of {min(data['slots'], ROWS)} of {data['slots']} slots, and bars of the ages. "
-        f"Limit {data['lag']}, tail {data['tail']:.2f}. {readout(data)} Shares by age: {ages}."
+        f"Batches ahead {data['lag']}, spread {data['tail']:.2f}, taken "
+        f"{'in order' if data['in_order'] else 'as they are done'}. {readout(data)} "
+        f"Shares by age: {ages}."
     )
 
 
 def fresh_and_busy(data) -> bool:
-    """Long tail, slots at least 90 % busy, mean age at most 0.5."""
+    """Spread 1 or more, slots at least 90 % busy, mean age at most 0.5."""
     return data["tail"] >= 1 and data["busy"] >= 0.9 and data["staleness"] <= 0.5
 
 
-def quick(data) -> bool:
-    """Long tail, a step below 0.7, mean age at most 2.1."""
-    return data["tail"] >= 1 and data["time"] < 0.7 and data["staleness"] <= 2.1
+def none_old(data) -> bool:
+    """Spread 1 or more, no answer older than 4 updates, a step in less than 3."""
+    return data["tail"] >= 1 and data["oldest"] <= 4 and data["time"] < 3
 
 
 def stale_queue_explorer() -> Explorer:
-    """How many slots, how many batches ahead they may begin, and how unequal the answers are."""
+    """Slots, batches ahead, how unequal the answers are, and which of them the trainer takes."""
     return Explorer(
         compute,
         build,
@@ -133,8 +138,10 @@ def stale_queue_explorer() -> Explorer:
         {
             "slots": choice_slider(64, [(str(n), n) for n in SLOTS], "slots",
                                    "answers that are written at once; 64 make a batch"),
-            "lag": slider(0, 0, 4, 1, "batches ahead", "that may be begun before the next version"),
+            "lag": slider(0, 0, 4, 1, "batches ahead", "that may be begun before the next update"),
             "tail": slider(1.0, 0.0, 1.2, 0.1, "spread of the lengths", "std of the log length"),
+            "in_order": switch(False, "take the answers in the order they were begun",
+                               "otherwise the trainer takes whichever 64 are done first"),
         },
         alt=alt,
         caption=CAPTION,

@@ -11,9 +11,7 @@ from rlnb.classroom.figures import (
     BLUE,
     GREEN,
     GREY,
-    NEGATIVE,
     ORANGE,
-    POSITIVE,
     PURPLE,
     SKY,
     WINE,
@@ -157,7 +155,7 @@ def learning_by_time(caption: str) -> Picture:
         axes.set(ylim=(0.3, 1.0), xlim=(0, 2600))
 
     text = "; ".join(
-        f"{lag} steps old: " + ", ".join(f"{x:.3f}" for x in values[:, -1])
+        f"age {lag}: " + ", ".join(f"{x:.3f}" for x in values[:, -1])
         for lag, (_, values) in found.items()
     )
     alt = f"Recorded pass@1 after 2,560 answers, every seed. {text}."
@@ -217,13 +215,12 @@ def bias_and_noise(found: Mapping[str, Verdict], caption: str) -> Picture:
 
 def many_policies(runs: Mapping[str, Run], caption: str, low: float = 0.8) -> Picture:
     """Reward while training, a panel per rule and a thin line per policy; those that end below
-    `low` are thick. Below: the share of tokens dropped, by the sign of A, mean of the policies."""
+    `low` are thick."""
 
     def build(figure, _):
         each = 0.93 / len(runs)
         for k, (name, run) in enumerate(runs.items()):
-            left = 0.065 + k * each
-            axes = _axes(figure, (left, 0.49, each - 0.03, 0.42), "",
+            axes = _axes(figure, (0.065 + k * each, 0.2, each - 0.03, 0.68), "step",
                          "mean reward" if k == 0 else "")  # fmt: skip
             for reward in run.reward:
                 stuck = reward[-1] < low
@@ -232,29 +229,14 @@ def many_policies(runs: Mapping[str, Run], caption: str, low: float = 0.8) -> Pi
             axes.set(ylim=(0, 1.03), xlim=(0, run.reward.shape[1] - 1))
             axes.set_title(f"{name}: {(run.reward[:, -1] < low).sum()} below {low}", fontsize=11,
                            weight="bold")  # fmt: skip
-            axes.set_xticklabels(())
-            under = _axes(figure, (left, 0.14, each - 0.03, 0.27), "step",
-                          "dropped, %" if k == 0 else "")  # fmt: skip
-            for share, color, dash, word in (
-                (run.dropped_good, POSITIVE, "-", "A > 0"),
-                (run.dropped_bad, NEGATIVE, "--", "A ≤ 0"),
-            ):
-                under.plot(100 * share.mean(0), color=color, ls=dash, lw=2, label=word)
-            under.set(ylim=(-1, 18), xlim=(0, run.reward.shape[1] - 1), yticks=(0, 10))
-            if k == 0:
-                under.legend(loc="upper right", ncols=2, fontsize=TEXT, frameon=False,
-                             handlelength=1.3, columnspacing=0.9)  # fmt: skip
-            for other in (axes, under):
-                if k:
-                    other.set_yticklabels(())
+            if k:
+                axes.set_yticklabels(())
 
     text = "; ".join(
         f"{name}: lowest {run.reward[:, -1].min():.2f}, mean {run.reward[:, -1].mean():.2f}, "
-        f"{(run.reward[:, -1] < low).sum()} below {low}, dropped at the end "
-        f"{run.dropped_good[:, -1].mean():.1%} of A > 0 and {run.dropped_bad[:, -1].mean():.1%} "
-        "of A <= 0"
+        f"{(run.reward[:, -1] < low).sum()} below {low}"
         for name, run in runs.items()
     )
-    return static_figure(build, size=(900, 330), caption=caption,
+    return static_figure(build, size=(900, 240), caption=caption,
                          alt=f"Rewards of {len(next(iter(runs.values())).reward)} policies while "
                          f"they train. {text}.")  # fmt: skip
