@@ -274,9 +274,10 @@ for n in (300, 1000, 10_000):
           f"        10^{n * torch.tensor(1.2).log10():.0f}")
 
 # %% [markdown]
-# With 0.2 the push on 1,000 tokens would stop at $10^{79}$ times as likely: never. With GSPO's band
-# it stops at 1.49. **A mean moves far less than one token, so its band is narrow.** And one band
-# means different things at different lengths: 10,000 tokens may become 55 times as likely.
+# With 0.2 the push on 1,000 tokens would stop at $10^{79}$ times as likely. (GRPO's 0.2 allows as
+# much, but judges each token by itself.) With GSPO's band it stops at 1.49. And one band means
+# different things at different lengths: 10,000 tokens may become 55 times as likely. How narrow
+# must a band for a mean be? That depends on how far the mean moves.
 
 # %% [markdown]
 # ## What moves log s?
@@ -437,11 +438,10 @@ def shuffled(silent, x, A):
     up, down = (silent(x, sign + 0 * A).sum() for sign in (1, -1))
     return good * up + (1 - good) * down
 
-by_chance, calm_cut, calm_chance = (
+by_chance, calm_cut = (
     sum(f(x).item() for x in seconds) / 3 for f in (
         lambda x: shuffled(silent_answers, x[0], x[3]),
-        lambda x: silent_answers(x[1], x[3]).sum(),
-        lambda x: shuffled(silent_answers, x[1], x[3])))
+        lambda x: silent_answers(x[1], x[3]).sum()))
 silent = [(silent_answers(x[0], x[3]), x[3] > 0) for x in seconds]
 good = sum(int((a & b).sum()) for a, b in silent)
 
@@ -453,11 +453,10 @@ reveal("gspo.3", "about 27",
        "and below the band the clip silences bad answers: they are "
        f"{sum(per_policy) - good} of the {sum(per_policy)} silent ones of "
        "the three policies. The cause is the flips: with the old experts "
-       f"held {calm_cut:.1f} of 64 are silent, {calm_chance:.1f} with A "
-       "shuffled. There the clip does read the reward: over eight policies "
-       "it silences 3.2 ± 0.5 answers more than by lot (one standard "
-       "error). **The count of the silent is no measure of learning. "
-       "Compare it with the shuffle.**",
+       f"held {calm_cut:.1f} of 64 are silent. There the clip does read "
+       "the reward: over eight policies 9.2 are silent and 6.1 with A "
+       "shuffled, 3.2 ± 0.5 fewer (one standard error). **The count of the "
+       "silent is no measure of learning. Compare it with the shuffle.**",
        instead={
            "about 20":
            "Then a fourth of the silent would owe it to what was learnt. "
@@ -476,7 +475,7 @@ reveal("gspo.3", "about 27",
 # mean adds up what single tokens hardly show. As routed the leaps hide it: 0.11 ± 0.05 (eight
 # policies, ± one standard error, [statements page](statements/13_gspo.ipynb)). The reward counts
 # words, so $\log s$ and $A$ share a cause; with another reward the correlation may be smaller.
-# <!-- cited: 0.46, 0.06, 0.01, 0.11, 0.05, 3.2, 0.5 -->
+# <!-- cited: 0.46, 0.06, 0.01, 0.11, 0.05, 3.2, 0.5, 9.2, 6.1 -->
 
 # %% [markdown]
 # ## So, should a whole answer share one ratio?
@@ -485,8 +484,8 @@ reveal("gspo.3", "about 27",
 #
 # | | for it | against it |
 # |---|---|---|
-# | the push | no wild token outweighs its answer | $s$ is no importance weight |
-# | the silence | $\log s$ knows its answer if no experts flip | flips hide it, and all tokens of a silent answer are lost |
+# | the push | no wild token outweighs the others' push | $s$ is no importance weight |
+# | the silence | $\log s$ knows its answer if no experts flip | flips hide it; one leap to 2.74 can silence 1,000 tokens |
 # | the band | $s^T$ says how far the answer went | none suits all lengths |
 #
 # **In the paper's runs** GRPO, its clip tuned to 0.2 and 0.27, did not converge properly without
@@ -659,9 +658,9 @@ check.name_this_gspo("")
 # </details>
 # <details><summary><b>Why is ε 3e-4 and not 0.2?</b></summary>
 #
-# Because s is a mean over the answer's tokens, it moves far less than one token. With 0.2 the push
-# on an answer of 1,000 tokens would stop at 1.2^1000, that is 10^79, times as likely; with 4e-4 it
-# stops at 1.49. This reading is ours.
+# Because s is a mean over the answer's tokens: their noise averages out, so it moves far less than
+# one token. With 0.2 the push on an answer of 1,000 tokens would stop at 1.2^1000, that is 10^79,
+# times as likely; with 4e-4 it stops at 1.49. This reading is ours.
 # </details>
 # <details><summary><b>Does GSPO fix GRPO's trouble with mixtures of experts? And for a dense model?</b></summary>
 #
@@ -688,8 +687,9 @@ check.name_this_gspo("")
 # <details><summary><b>Why not a band that depends on T?</b></summary>
 #
 # Noise falls as σ/√T, drift sits at −σ²/2 whatever T. So a band of ±cσ/√T around the drift keeps
-# about an equal share at each length. But σ changes with every update. And at the upper edge s^T is
-# e^(cσ√T) times its value at the drift, so the limit loosens with length.
+# about an equal share at each length, and its limit s^T, e^(cσ√T), loosens more slowly than a fixed
+# band's e^(εT). The price: σ changes with every update, so the band must be measured on the way. We
+# have not tried it.
 # </details>
 # <details><summary><b>My engine samples, my trainer trains. May GSPO use the engine's log-probs?</b></summary>
 #

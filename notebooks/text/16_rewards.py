@@ -407,15 +407,15 @@ reveal("rewards.5",
 
 # %% [markdown]
 # **At the optimum β chooses where on the curve of your pay you stop. It does not lift the curve.**
-# Under A a penalty only costs gold. Under B it helps a little: gold peaks at 0.26 and falls to 0.11
-# as one glitch of the 4,096 answers takes most of the probability.
-# <!-- cited: 0.26, 0.11 -->
+# Under A a penalty only costs gold. Under B no β helps much: gold is 0.26 at best.
+# <!-- cited: 0.26 -->
 #
 # ## Your pay goes up and gold down: which is it?
 #
 # Draw answers from the *starting* policy, weigh them by $e^{R/\beta}$, and find the β with the nats
-# of your run. Their gold is what your pay asks for, without training. (From $n$ answers you reach
-# $\log n$ nats at most; beyond, look at the run's own checkpoints.) Compare:
+# of your run. Their gold is what your pay asks for, without training. Reweighting reaches at most
+# $-\log$ of the share with the highest pay: 0.16 nats for lists in order, 85 in 100. A run that has
+# gone further is compared with that end. <!-- cited: 0.16, 85, 47, 55, 0.26, 2.5, 1.57 -->
 #
 # | the run's gold is | verdict | what helps | on this page |
 # |---|---|---|---|
@@ -423,7 +423,7 @@ reveal("rewards.5",
 # | level with it, and low | the pay loses it | another pay, fewer nats | grader B: 0.26 at 2.5 nats, where the rank has 1.57 |
 #
 # **Another pay can lift the curve. At the optimum a penalty cannot.** Which curve has GRPO, which
-# pays a z-score? That is the second sitting. <!-- cited: 47, 55, 0.26, 2.5, 1.57 -->
+# pays a z-score? That is the second sitting.
 
 # %% jupyter={"source_hidden": true}
 # your guesses so far

@@ -119,7 +119,8 @@ print(f"2 (key, value) x 28 x 4 x 128 x 2 bytes = {per_token:,} a token")
 print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 
 # %% [markdown]
-# This is twice what training takes. **So memory sets how many answers can be written at once.**
+# This is twice what training takes, if every answer has its full length. **So memory sets how many
+# answers can be written at once.**
 #
 # How do you make it fit? Take several cards, which first write and then train (*colocated*).
 # **ZeRO** splits the training bytes among them. Stage 1 splits AdamW's part, stage 2 also the
@@ -143,14 +144,15 @@ task("systems.t1", full_card.full_card_explorer(),
 # Neither alone is enough. At its fullest moment the card would hold 212 GB. Offloading alone brings
 # that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
 # and stage 1 is enough: 75 GB while it writes, 73 while it trains. With all logits at once the 73
-# would be 87. The price of offloading: 69 GB go to main memory and back once a step, at an assumed
-# 50 GB/s 1.4 s each way. <!-- cited: 73, 87, 69, 50, 1.4 -->
+# would be 87. With gradients in float32 it would be 88, and stage 2 is needed. The price of
+# offloading: up to 69 GB go to main memory and back once a step, at an assumed 50 GB/s 1.4 s each
+# way. <!-- cited: 73, 87, 88, 69, 50, 1.4 -->
 # </details>
 #
-# **And the price?** ZeRO costs traffic between the cards. At stage 0 each card sends its gradient to
-# be summed, and then its part of the sums to the others: two *sizes of the model* a step, of 15.2 GB
-# each. A card takes its 128 answers one at a time, each a **micro-batch**, and updates the weights
-# after the last.
+# **And the price?** ZeRO costs traffic between the cards. At stage 0 each card sends its gradient
+# to be summed, and then its part of the sums to the others: two *sizes of the model* a step, of
+# 15.2 GB each. A card takes its 128 answers one at a time, each a **micro-batch**, and updates the
+# weights after the last.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -337,7 +339,8 @@ pictures.learning_by_time(
     "400 answers to 100 held-out problems.")
 
 # %% [markdown]
-# All three runs at age 4 end below all three at age 0. At age 8 two of three end far lower. **So
+# All three runs at age 4 end below all three at age 0, the nearest pair within the error of 400
+# answers. At age 8 two of three end far lower. **So
 # measure in your own run what age costs.**
 
 # %% [markdown]
@@ -527,12 +530,12 @@ ends = "".join(f"| {name} | 2 · {push[name]} = {2 * push[name]} | {n} |\n"
 shown = {name: runs[name] for name in ("exact weight", "TIS", "IcePop")}
 pushed = ("| | push in 100 | of 300 policies below 0.8 |\n"
          f"|---|---|---|\n{ends}")
-why = ("**A weak push makes a policy slow; without the push it can stay "
-       "behind.** By step 400 all policies of the other rules are above "
-       "0.8, and 12 of IcePop's are not. Bias and noise are means over all "
-       "answers and do not show this. *By sign* drops a token outside the "
-       "band only if its push moves π and μ further apart, as DPPO does "
-       "(12). At 1 % flipped IcePop leaves "
+why = ("**Without the push a policy can stay behind.** (1 and 4 of 300 are "
+       "within chance of each other.) By step 400 all policies of the "
+       "other rules are above 0.8, and 12 of IcePop's are not. Bias and "
+       "noise are means over all answers and do not show this. *By sign* "
+       "drops a token outside the band only if its push moves π and μ "
+       "further apart, as DPPO does (12). At 1 % flipped IcePop leaves "
        f"{(few.reward[:, -1] < 0.8).sum()} of 300 below 0.8, the other "
        "rules none.")
 
@@ -551,7 +554,7 @@ reveal("systems.5", "IcePop",
            "written gets a push down, at every step.",
            "exact weight":
            "It has the largest noise. But four tokens are few, and over "
-           "sixty steps noise averages out. Bias does not.",
+           "sixty steps noise averages out.",
            "TIS":
            "It is weak where w_t is far above 2. Which rule gives such a "
            "token no push at all?",
@@ -673,7 +676,7 @@ check.silent_bug_systems(my_test)
 # ahead. If it takes them in the order they were begun, no age exceeds the batches ahead, and steps
 # wait.
 # </details>
-# <details><summary><b>Sampler and trainer have the same weights. Why do their log-probs differ?</b></summary>
+# <details><summary><b>The engine has a copy of the trainer's weights. Why do their log-probs differ?</b></summary>
 #
 # Other number formats, other kernels, other batch sizes: sums are rounded in another order. In our
 # small dense model that was 0.006 nats a token (std). In a mixture of experts a rounding can flip

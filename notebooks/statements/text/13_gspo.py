@@ -714,7 +714,8 @@ for seed in range(8):
     new = stepped(old, y[:64], A[:64], 2e-4)
     with torch.no_grad():
         moves = [new.logprobs(y, x)[0] - before for x in (None, routes)]
-    seed_0 = moves if seed == 0 else seed_0
+    if seed == 0:
+        seed_0 = moves
     more.append(torch.stack([cut_counts(
         x[64:].mean(1), A[64:], 3e-4, 4e-4) for x in moves]))
     found.append(torch.stack([knows(x, z) for move in moves for x, z in (
