@@ -17,7 +17,7 @@
 import copy
 import torch
 from transformers import DynamicCache
-from rlnb.classroom.explorers import engine_rules
+from rlnb.classroom import explorers
 from rlnb.classroom.lesson import settle, statement
 from rlnb.classroom.pictures import systems as pictures
 from rlnb.classroom.pictures.recorded_runs import final, records
@@ -586,7 +586,7 @@ for lasting in (True, False):
 # policies by exact gradients; which kind, given back, leaves none below 0.8?
 
 # %% tags=["explorer"]
-engine_rules.engine_rules_explorer()
+explorers.engine_rules_explorer()
 
 # %% [markdown]
 # Above the band with A < 0: wrong answers that the policy writes often and the engine seldom. In
