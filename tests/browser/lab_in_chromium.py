@@ -108,7 +108,7 @@ FEWER = {
     "slow_start_explorer": 4,
 }
 MOVED = {
-    "answer_ratio_explorer": ("flipped tokens, %", "1"),
+    "answer_ratio_explorer": ("flipped tokens, %", "0.3"),
     "capped_reward_explorer": ("β", None),
     "clip_explorer": ("ε high", "0.1"),
     "composer_explorer": ("start from", None),
