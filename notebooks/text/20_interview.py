@@ -212,7 +212,7 @@ symptoms(batch_loss)
 hand_in(batch_loss)
 
 # %% [markdown]
-# <details><summary>hint</summary>Take one number of the log at a time, and ask which line could make it so.</details>
+# <details><summary>hint</summary>Take one number of the log at a time, and ask which line could make it so. (`check.batch_loss` judges what you hand in.)</details>
 #
 # <details><summary>The four faults and your points (after the clock)</summary>
 #

@@ -16,7 +16,7 @@ from rlnb.classroom.figures import BLACK, GREEN, GREY, ORANGE
 from rlnb.shipped import data_folder
 from rlnb.training.studies.cooled_base import OPENINGS, TEMPERATURES, rows
 
-__all__ = ["above_nine_tenths", "alt", "build", "compute", "cooled_base_explorer", "readout"]
+__all__ = ["above_nine_tenths", "compute", "cooled_base_explorer"]
 
 TEXT = 10.5
 STYLES = {"direct": ORANGE, "steps": GREEN}

@@ -14,15 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from rlnb.shipped import data_folder
-from rlnb.training.evaluation import pass_rate
-from rlnb.training.metrics_file import environment
-from rlnb.training.models.loading import load
-from rlnb.training.sampling.sampler import Sampling
 from rlnb.training.studies.command import to_complete
-from rlnb.training.tasks import TASKS
 
 __all__ = ["OPENINGS", "TEMPERATURES", "main", "measure", "rows"]
 
@@ -40,6 +33,15 @@ def measure(path: Path, prompts: int = 250, num_generations: int = 8) -> None:
     """Writes `path`, if it is not there."""
     if path.exists():
         return
+    import torch  # here: the explorer reads the file, and needs neither torch nor transformers
+
+    from rlnb.training.evaluation import pass_rate
+    from rlnb.training.metrics_file import environment
+    from rlnb.training.models.loading import load
+    from rlnb.training.sampling.sampler import Sampling
+    from rlnb.training.tasks import TASKS
+
+    torch.set_num_threads(1)
     model, tokenizer = load(data_folder() / "model", device="cpu")
     found: list[dict[str, Any]] = []
     for opening in OPENINGS:
@@ -70,7 +72,6 @@ def measure(path: Path, prompts: int = 250, num_generations: int = 8) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """The command line of this module; exit status 0."""
     args = to_complete("cooled_base", __doc__).parse_args(arguments)
-    torch.set_num_threads(1)
     measure(args.path)
     return 0
 
