@@ -87,8 +87,8 @@ reveal("rewards.1", "none: it forgets all the same",
        "are not. AdamW cancels the scale of a gradient, so a step made "
        "only of noise is not a small step. The weights move, and nothing "
        "leads them back. Pay for the right list has a direction. Steps in "
-       "one direction add up, random steps partly cancel: with smaller "
-       "and more steps the direction wins (right).",
+       "one direction add up, random steps partly cancel. In smaller and "
+       "more steps pay for the right list teaches (right).",
        drift.three_pays(),
        instead={
            "about 60: it was unlearning that hurt":

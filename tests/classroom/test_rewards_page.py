@@ -123,7 +123,6 @@ def test_the_pictures_draw():
         pictures.score_and_gold(draws, {"A": curve, "B": curve}),
         pictures.one_ruler({"A": {"best of N": curve, "RL, paid the score": curve}}),
         pictures.at_equal_nats(dict.fromkeys(pictures.PAYS, curve), "All that RL is paid."),
-        pictures.gao_fits(curve[0][1:], curve[1][1:], {"a fit": (1.0, 0.2, 0.5)}),
     ):
         assert len(picture.png) > 5000 and picture.alt and picture.caption
 

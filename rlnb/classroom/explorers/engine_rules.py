@@ -96,11 +96,6 @@ def alt(data) -> str:
     )
 
 
-def one_back(data) -> bool:
-    """20 % flipped for the whole run, one kind of push given back, and no policy ends below 0.8."""
-    return data["flips"] == 0.2 and CHOICES[data["rule"]] in ONE_BACK and not data["lost"]
-
-
 def engine_rules_explorer() -> Explorer:
     """The rule, and how many prefixes are flipped."""
     return Explorer(

@@ -18,6 +18,18 @@ PENALTIES = {0.0: ("-", "o"), 0.1: ("--", "s"), 1.0: (":", "^")}  # line and mar
 NAMES = {0.0: "no penalty", 0.1: "β = 0.1", 1.0: "β = 1"}
 
 
+def _panel(figure, box, title: str, xlabel: str, top: float, first: bool):
+    """Axes for a share of right answers up to `top`; the first of a row names it."""
+    axes = figure.add_axes(box)
+    axes.set(ylim=(-0.03, top))
+    axes.set_title(title, fontsize=TEXT, weight="bold")
+    axes.set_xlabel(xlabel, fontsize=TEXT)
+    axes.tick_params(labelsize=TEXT, labelleft=first)
+    if first:
+        axes.set_ylabel("share of answers right", fontsize=TEXT)
+    return axes
+
+
 def three_pays() -> Picture:
     """The sorting model under three pays, and under the right one at a tenth of the rate."""
     rows = _penalised()
@@ -25,25 +37,21 @@ def three_pays() -> Picture:
     slow = {"right list": rows["right list", 400, 0.0, 3e-5]}
     panels = (
         (fast, 40, "3e-4", {"right list": (1500, 0.52), "in order": (900, 0.24),
-                            "coin": (20, 0.06)}),
+                            "coin": (-90, 0.06)}),
         (slow, 400, "3e-5", {"right list": (13000, 0.68)}),
     )  # fmt: skip
     line, marker = PENALTIES[0.0]
 
     def build(figure, _):
         for k, (pays, steps, rate, places) in enumerate(panels):
-            axes = figure.add_axes((0.075 + 0.48 * k, 0.19, 0.42, 0.7))
+            axes = _panel(figure, (0.075 + 0.48 * k, 0.19, 0.42, 0.7),
+                          f"learning rate {rate}, {steps} steps", "answers written", 0.78,
+                          first=k == 0)  # fmt: skip
             for pay, runs in pays.items():
                 for run in runs:
                     at = np.linspace(0, ANSWERS_A_STEP * steps, len(run))
                     axes.plot(at, run, color=COLOURS[pay], ls=line, marker=marker, lw=1.6, ms=4)
                 axes.text(*places[pay], f"paid: {pay}", color=COLOURS[pay], fontsize=11)
-            axes.set(ylim=(-0.03, 0.78))
-            axes.set_title(f"learning rate {rate}, {steps} steps", fontsize=TEXT, weight="bold")
-            axes.set_xlabel("answers written", fontsize=TEXT)
-            axes.tick_params(labelsize=TEXT)
-            if k == 0:
-                axes.set_ylabel("share of answers right", fontsize=TEXT)
 
     said = "; ".join(
         f"learning rate {rate}, paid {pay}: "
@@ -71,19 +79,14 @@ def penalised_pays() -> Picture:
 
     def build(figure, _):
         for k, ((pay, steps, rate), title) in enumerate(panels.items()):
-            axes = figure.add_axes((0.065 + 0.317 * k, 0.2, 0.28, 0.6))
+            told = f"{title}\nlearning rate {'3e-4' if rate > 1e-4 else '3e-5'}"
+            axes = _panel(figure, (0.065 + 0.317 * k, 0.2, 0.28, 0.6), told, "steps", 0.72,
+                          first=k == 0)  # fmt: skip
             for beta, (line, mark) in PENALTIES.items():
                 for i, run in enumerate(rows[pay, steps, beta, rate]):
                     axes.plot(range(len(run)), run, color=COLOURS[pay], ls=line, marker=mark,
                               lw=1.6, ms=4, label=NAMES[beta] if i == 0 else None)  # fmt: skip
-            axes.set(ylim=(-0.03, 0.72), xticks=(0, 2, 4))
             axes.set_xticks((0, 2, 4), (0, steps // 2, steps))
-            axes.set_title(f"{title}\nlearning rate {'3e-4' if rate > 1e-4 else '3e-5'}",
-                           fontsize=TEXT, weight="bold")  # fmt: skip
-            axes.set_xlabel("steps", fontsize=TEXT)
-            axes.tick_params(labelsize=TEXT, labelleft=k == 0)
-            if k == 0:
-                axes.set_ylabel("share of answers right", fontsize=TEXT)
             if k == 2:
                 axes.legend(loc="lower left", fontsize=TEXT, handlelength=2.4)
 
@@ -111,19 +114,15 @@ def right_and_nats() -> Picture:
 
     def build(figure, _):
         for k, pay in enumerate(panels):
-            axes = figure.add_axes((0.075 + 0.48 * k, 0.19, 0.42, 0.69))
+            axes = _panel(figure, (0.075 + 0.48 * k, 0.19, 0.42, 0.69), f"paid: {pay}",
+                          "KL to the start, nats", 0.62, first=k == 0)  # fmt: skip
             for beta, (_, mark) in PENALTIES.items():
                 for i, run in enumerate(rows(pay, beta)):
                     late = slice(None) if beta == 0 else slice(1, None)
                     axes.plot(run["nats"][late], run["solved"][late], marker=mark, ls="none",
                               color=COLOURS[pay], mfc="white" if beta == 0 else None, ms=6.5,
                               label=NAMES[beta] if i == 0 else None)  # fmt: skip
-            axes.set(xlim=(-0.1, 6.2), ylim=(-0.03, 0.62))
-            axes.set_title(f"paid: {pay}", fontsize=TEXT, weight="bold")
-            axes.set_xlabel("KL to the start, nats", fontsize=TEXT)
-            axes.tick_params(labelsize=TEXT, labelleft=k == 0)
-            if k == 0:
-                axes.set_ylabel("share of answers right", fontsize=TEXT)
+            axes.set(xlim=(-0.1, 6.2))
             axes.legend(loc="upper right", fontsize=TEXT)
 
     said = "; ".join(

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, VERMILLION, Picture, static_figure
+from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, Picture, static_figure
 from rlnb.classroom.pictures.recorded_runs import curve, evaluations, seeds
 
-__all__ = ["at_equal_nats", "gao_fits", "one_ruler", "paid_and_true", "score_and_gold"]
+__all__ = ["at_equal_nats", "one_ruler", "paid_and_true", "score_and_gold"]
 
 TEXT = 10.5
 GRADERS = {"A": (BLACK, "-", "o"), "B": (ORANGE, "--", "s")}
@@ -184,43 +184,4 @@ def at_equal_nats(
     )
     return static_figure(
         build, size=(900, 290), alt=f"RL at equal KL under several pays. {said}.", caption=caption
-    )
-
-
-def gao_fits(
-    nats: Sequence[float], gold: Sequence[float], fits: Mapping[str, tuple[float, float, float]]
-) -> Picture:
-    """Gold of grader B's best of N against KL; fits of d (a - b d), d the root of the KL.
-
-    fits: name -> (a, b, the largest KL it has seen).
-    """
-    looks = ((BLUE, "--"), (VERMILLION, "-."))
-
-    def build(figure, _):
-        axes = figure.add_axes((0.075, 0.18, 0.62, 0.78))
-        axes.plot(nats, gold, "s", color=ORANGE, ms=8)
-        kl = np.linspace(0, 26, 400)
-        for (name, (a, b, seen)), (color, line) in zip(fits.items(), looks, strict=False):
-            axes.plot(kl, np.sqrt(kl) * (a - b * np.sqrt(kl)), color=color, ls=line, lw=2.2,
-                      label=name)  # fmt: skip
-            top = (a / (2 * b)) ** 2
-            axes.plot([top], [a * a / (4 * b)], "o", color=color, ms=11)
-            axes.axvline(seen, ymax=0.06, color=color, lw=3)
-        axes.set(xlim=(0, 26), ylim=(0, 3.4))
-        axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("KL to the policy at the start, nats", fontsize=TEXT)
-        axes.set_ylabel("gold, grader B", fontsize=TEXT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
-
-    said = "; ".join(
-        f"{name}: a = {a:.2f}, b = {b:.2f}, peak at {(a / (2 * b)) ** 2:.1f} nats"
-        for name, (a, b, _) in fits.items()
-    )
-    dots = ", ".join(f"{d:.2f} {g:.2f}" for d, g in zip(nats, gold, strict=True))
-    return static_figure(
-        build,
-        size=(900, 290),
-        alt=f"Fits of d(a − b d). {said}. The points, nats and gold: {dots}.",
-        caption="Squares: best of 2 to 1,024. Dot: the peak of the fit. Short bar on the axis: the "
-        "last point it was fitted to.",
     )

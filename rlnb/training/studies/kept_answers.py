@@ -68,29 +68,13 @@ class Study:
     trained: bool = True  # False: the base alone
 
 
+_COUNTDOWN = Study("countdown", ZOO["grpo"].replace(terms=()), COUNTDOWN, 64, 64, _verdict)
 STUDIES = {
     "chain": Study("chain", ZOO["dr_grpo"], Recipe(), 250, 32, _digit),
-    "countdown": Study("countdown", ZOO["grpo"].replace(terms=()), COUNTDOWN, 64, 64, _verdict),
-    "temperature": Study(
-        "countdown",
-        ZOO["grpo"].replace(terms=()),
-        COUNTDOWN,
-        64,
-        64,
-        _verdict,
-        temperatures=(1.0, 0.5, 1.5, 2.0),
-    ),
+    "countdown": _COUNTDOWN,
+    "temperature": replace(_COUNTDOWN, temperatures=(1.0, 0.5, 1.5, 2.0)),
     # the models of "countdown", greedy and sampled, on answers of their own
-    "cooled": Study(
-        "countdown",
-        ZOO["grpo"].replace(terms=()),
-        COUNTDOWN,
-        64,
-        64,
-        _verdict,
-        temperatures=(0.0, 0.2, 0.35, 0.5, 0.7, 1.0, 1.25, 1.5),
-        seed=98,
-    ),
+    "cooled": replace(_COUNTDOWN, temperatures=(0.0, 0.2, 0.35, 0.5, 0.7, 1.0, 1.25, 1.5), seed=98),
     "fresh": Study("chain", ZOO["dr_grpo"], Recipe(), 250, 288, _digit, seed=100, trained=False),
 }
 
