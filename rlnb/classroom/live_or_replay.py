@@ -104,7 +104,7 @@ def pick_mode(
         text = (
             f"{why or 'torch sees a GPU'}; preset {plan.preset!r}, which takes "
             f"{need(plan) / GB:.1f} of {free / GB:.0f} GB (counted) and about {minutes} min "
-            "(estimated, not measured)"
+            "(estimated)"
         )
         return Mode("cuda", text, plan, tuple(others))
     if asked is None and seconds is not None and seconds > PATIENCE:
@@ -294,7 +294,7 @@ class Page:
             text = "A small model; about a minute on an idle laptop."
         else:
             title = "LIVE ON CUDA"
-            text = f"{where}. No run on a GPU has been timed yet."
+            text = f"{where}."
         text = f"{text} This mode, because {self.mode.why}."
         html = (
             f'<div style="font-size:2.4em;font-weight:bold;line-height:1.3">{title}</div>'

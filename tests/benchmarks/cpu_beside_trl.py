@@ -37,7 +37,8 @@ from bench import ROOT, device_name, fields_of, show, write_json
 from generate_sampler import sample_by_generate
 
 from rlnb.objective import ZOO
-from rlnb.training import TASKS, Recipe, load, sample
+from rlnb.training import TASKS, Recipe, load
+from rlnb.training.sampling.graph_decoder import sampler_for
 from rlnb.training.step import start, step
 
 TASK = TASKS["chain"]
@@ -75,7 +76,7 @@ def loop_steps(name: str, log: Log, args: argparse.Namespace, seed: int) -> Iter
     """One step of ours per `next`."""
     torch.manual_seed(seed)
     model, tokenizer = load(ROOT / "data" / "model", device=args.device)
-    sampler = sample_by_generate if name == "generate" else sample
+    sampler = sample_by_generate if name == "generate" else sampler_for(args.device)
     recipe = recipe_of(name, args.prompts, args.num_generations, seed)
     run = start(model, tokenizer, TASK, ZOO["dr_grpo"], recipe, sampler=sampler)
     while True:

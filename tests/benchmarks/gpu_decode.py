@@ -2,7 +2,7 @@
 
     python tests/benchmarks/gpu_decode.py --json decode.json     # again, until all is done
 
-Not yet run on a GPU. Random weights; every row writes the full length, so nothing is won by rows
+Random weights; every row writes the full length, so nothing is won by rows
 that end early. The bound is bytes / bandwidth or operations / peak, both measured on this device
 just before; `of_bandwidth` is the share of the bandwidth that was used, the target is 0.5.
 

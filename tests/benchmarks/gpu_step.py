@@ -2,11 +2,11 @@
 
     python tests/benchmarks/gpu_step.py --json step.json     # again, until all is done
 
-Not yet run on a GPU. Random weights, rewards of a coin, every answer of full length and in a group
-whose rewards differ: no row ends early and none is skipped, so a real run is quicker. Targets, on
-an H200-class GPU: "large" (25M parameters, 512 x 16 x 100 tokens) 2 s; "0.5B" (64 x 8 x 300) 8 s
-within 24 GB. Sampling is in bfloat16, training in bfloat16 autocast over float32 weights, with the
-layers kernel by kernel (plain) or through torch.compile (compiled).
+Random weights, rewards of a coin, every answer of full length and in a group whose rewards differ:
+no row ends early and none is skipped, so a real run is quicker. Targets, on an H200-class GPU:
+"large" (25M parameters, 512 x 16 x 100 tokens) 2 s; "0.5B" (64 x 8 x 300) 8 s within 24 GB.
+Sampling is in bfloat16, training in bfloat16 autocast over float32 weights, with the layers kernel
+by kernel (plain) or through torch.compile (compiled).
 
 Beside the measured seconds and bytes stand what was written down before: `estimate_s`, by class of
 kernel (`gpu_time.estimate`, an estimate), and `counted_GB`, the bytes that plans and the explorer
@@ -41,20 +41,39 @@ FORMS = {"plain": False, "compiled": True}
 
 
 def piece(shape: str, form: str, device: str, toy: bool) -> Values:
-    """The median of three steps, after one that does not count (and compiles)."""
+    """`whole_steps` of a shape, beside its bound and its target."""
     prompts, size, new, rows, recomputed = (2, 4, 6, 4, True) if toy else SHAPES[shape]
     peak = peaks(device, torch.bfloat16, small=toy)
-    model, coin, drawn = make(shape, device, toy), random.Random(0), sampler_for(device)
-
-    def whole(*args, **options):
-        rollout = drawn(*args, **options | {"eos_id": model.config.vocab_size})
-        return replace(rollout, finished=torch.ones_like(rollout.finished))
-
+    model = make(shape, device, toy)
     recipe = Recipe(
         prompts=prompts, num_generations=size, max_completion_length=new, micro_batch=rows,
         sampler_dtype="bfloat16", autocast="bfloat16", gradient_checkpointing=recomputed, tf32=True,
         torch_compile=FORMS[form] and not toy,
     )  # fmt: skip
+    found = whole_steps(model, recipe, device, 1 if toy else 3)
+    weights = sum(p.numel() for p in model.parameters())
+    sampling = decode_bound(model, prompts * size, found["prompt"], new, 2, peak)["bound_s"]
+    # Forward 2, backward 4; 2 for layers that are recomputed. On-policy nothing is scored before.
+    operations = 6 + 2 * recomputed
+    training = operations * weights * found["tokens"] / peak["flops"]
+    return found | {
+        "bound_s": sampling + training, "bound_sampling_s": sampling,
+        "bound_training_s": training, "x_bound": found["seconds"] / (sampling + training),
+        "target_s": TARGETS[shape],
+    }  # fmt: skip
+
+
+def whole_steps(model, recipe: Recipe, device: str, steps: int) -> Values:
+    """The median of so many steps, after one that does not count (and compiles), and the bytes.
+
+    Rewards of a coin; every answer has full length and none is skipped.
+    """
+    coin, drawn = random.Random(0), sampler_for(device)
+
+    def whole(*args, **options):
+        rollout = drawn(*args, **options | {"eos_id": model.config.vocab_size})
+        return replace(rollout, finished=torch.ones_like(rollout.finished))
+
     run = start(
         model, AutoTokenizer.from_pretrained(data_folder() / "model"), TASKS["chain"],
         ZOO["dr_grpo"], recipe, reward=lambda problem, text: float(coin.random() < 0.5),
@@ -62,23 +81,17 @@ def piece(shape: str, form: str, device: str, toy: bool) -> Values:
     )  # fmt: skip
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    took = [step(run) for _ in range(2 if toy else 4)]
+    took = [step(run) for _ in range(1 + steps)]
     taken = statistics.median(metrics["step_time"] for metrics in took[1:])
-    weights = sum(p.numel() for p in model.parameters())
+    rows = recipe.prompts * recipe.num_generations
     tokens = run.num_tokens / len(took)  # of a step, prompts and answers
-    prompt = round(tokens / prompts / size - new)
-    sampling = decode_bound(model, prompts * size, prompt, new, 2, peak)["bound_s"]
-    # Forward 2, backward 4; 2 for layers that are recomputed. On-policy nothing is scored before.
-    operations = 6 + 2 * recomputed
-    expected = expectation(model, recipe, prompt, device, FORMS[form])
-    training = operations * weights * tokens / peak["flops"]
+    prompt = round(tokens / rows - recipe.max_completion_length)
     return {
-        "seconds": taken, "bound_s": sampling + training, "bound_sampling_s": sampling,
-        "bound_training_s": training, "x_bound": taken / (sampling + training),
-        "target_s": TARGETS[shape], "samples_per_s": prompts * size / taken,
+        "seconds": taken, "first_s": took[0]["step_time"], "samples_per_s": rows / taken,
         "memory_GB": torch.cuda.max_memory_allocated() / 1e9 if device == "cuda" else None,
         "logp_difference": took[-1]["sampling/logp_difference"], "prompt": prompt,
-    } | expected  # fmt: skip
+        "tokens": tokens, "micro_batch": run.recipe.micro_batch,
+    } | expectation(model, recipe, prompt, device, recipe.torch_compile)  # fmt: skip
 
 
 def expectation(model, recipe: Recipe, prompt: int, device: str, compiled: bool) -> Values:

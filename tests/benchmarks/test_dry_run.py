@@ -8,6 +8,7 @@ from pathlib import Path
 import bench
 import cpu_beside_trl
 import gpu_decode
+import gpu_memory
 import gpu_step
 import pytest
 import torch
@@ -25,7 +26,7 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize("script", [gpu_decode, gpu_step, vs_generate])
+@pytest.mark.parametrize("script", [gpu_decode, gpu_memory, gpu_step, vs_generate])
 def test_a_script_runs_in_pieces_and_resumes(script, tmp_path, capsys, monkeypatch):
     file = tmp_path / "found.json"
     command = ["--dry-run", "--json", str(file)]

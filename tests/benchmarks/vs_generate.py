@@ -3,9 +3,9 @@
     python tests/benchmarks/vs_generate.py                              # CPU, the shipped model
     python tests/benchmarks/vs_generate.py --device cuda --json gpu.json
 
-Not yet run on a GPU. The shipped model on `chain` with natural lengths; on a GPU also the 25M
-preset with random weights, whose answers all have full length. Everything but the sampler is the
-same: recipe, objective, verifier. They take turns, a step each.
+The shipped model on `chain` with natural lengths; on a GPU also the 25M preset with random weights,
+whose answers all have full length. Everything but the sampler is the same: recipe, objective,
+verifier. They take turns, a step each. Not yet run on a GPU.
 
     auto        what the loop takes on this device: `sample` on a CPU, `Decoder` on CUDA
     sample      rlnb.training.sampling.sampler.sample

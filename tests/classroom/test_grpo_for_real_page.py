@@ -8,6 +8,7 @@ import pytest
 from rlnb.classroom import explorers
 from rlnb.classroom.explorers import gpu_budget, rollouts
 from rlnb.classroom.pictures import grpo_for_real as pictures
+from rlnb.classroom.pictures.larger_model import larger
 from rlnb.classroom.pictures.recorded_runs import evaluations
 from rlnb.training import data_folder
 from rlnb.training.studies import own_answers
@@ -90,6 +91,10 @@ def test_the_pictures_say_what_the_page_says():
     alt = pictures.unsolved({name: rows["clean"] for name, rows in many.items()}).alt
     assert "base 193, 150, 92, 36, 7, 1; seed 0 26, 11, 8, 7, 6, 6; seed 1 19," in alt
     assert pictures.six_answers().alt.count("earns 1") == 2
+    said = larger().alt
+    assert "from 0.46 to 0.99, 0.99, 0.99 in 60 steps; coin, 20 steps: 0.44, 0.48, 0.47" in said
+    assert "0.3M sampled 0.39 to 0.92, 0.94, 0.93" in said
+    assert "25M direct forced 0.24 to 0.26, 0.26, 0.26" in said
     logs = pictures.five_logs().alt
     assert "A: paid 0.84 to 0.91, right 0.39 to 0.01; B: right 0.48 to 0.13" in logs
 

@@ -68,6 +68,8 @@ class Cuda:
     """CUDA as far as capturing goes. fail: (n, window) of a token -> how to fail, or None."""
 
     def __init__(self, monkeypatch, fail=lambda work: None):
+        if torch.cuda.is_available():
+            torch.cuda.init()  # now, or what it sets later would be undone with the stand-ins
         self.stream, self.graph, self.log, self.fail = "main", None, [], fail
         self.default = Generator()
         cuda, advance = self, Room.advance

@@ -40,7 +40,9 @@ def test_every_recording_is_described():
     for path in RUNS.glob("*.jsonl"):
         kind = path.stem[:-1]
         assert f"{kind}N.jsonl" in described or path.name in described, path.name
-    assert sum(path.stat().st_size for path in RUNS.glob("*.jsonl")) < 1_500_000
+    assert (
+        sum(path.stat().st_size for path in RUNS.glob("*.jsonl")) < 1_550_000
+    )  # 35 kB of it from a GPU
 
 
 @pytest.mark.parametrize("kind", ["zscore", "mean"])

@@ -5,7 +5,7 @@ ending the capture raises, and the states of the generators go on believing that
 captured. So the stream is left whatever happens, the generators get back the states that they had
 before, and the graphs that share the spoiled states are forgotten.
 
-Not yet run on a GPU: the tests play failures with stand-ins.
+The tests play failures with stand-ins, and where there is a GPU with one that really fails.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
     print(table())      card, GB counted, minutes estimated, and what to type
 
 Bytes are counted (`gpu_budget`), minutes are estimated (`gpu_time`) with every answer as long as
-may be, so that most runs take less. Nothing here was run on a GPU.
+may be, so that most runs take less. None of these was run on a GPU; a 25M model on an H100 took
+nearly twice its estimate (`gpu_time`).
 """
 
 from __future__ import annotations
