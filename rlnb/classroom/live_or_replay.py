@@ -176,7 +176,8 @@ class Page:
         if not plan.base_steps:
             return load(data_folder() / "model", device=self.mode.device)
         if self._base is None:
-            recipe = BaseRecipe(steps=plan.base_steps, preset=plan.preset)
+            # In one piece: a GPU waits for launches, not for the padding that pieces save.
+            recipe = BaseRecipe(steps=plan.base_steps, preset=plan.preset, micro_batches=1)
             try:
                 self._base = train_base(TASKS["chain"], recipe, device=self.mode.device)[:2]
             except torch.OutOfMemoryError:

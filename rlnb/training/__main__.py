@@ -28,6 +28,11 @@ from rlnb.training.tasks import held_out
 __all__ = ["find_objective", "find_pool", "find_reward", "find_task", "main", "parser"]
 
 FILTERS = ("all", "mixed")
+SMALLER = {
+    "base": "--batch or --preset",
+    "grpo": "--prompts, or --model",
+    "eval": "--prompts, --num-generations or --max-completion-length",
+}
 PRETRAINED = 1e-5  # learning rate of supervised training that starts from a real model
 
 
@@ -241,6 +246,15 @@ def main(arguments: list[str] | None = None) -> int:
         return 3
     except (BadInput, NotShipped) as error:
         print(f"error: {error}", file=sys.stderr)
+        return 2
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":  # torch's, which is not imported here
+            raise
+        print(
+            f"error: memory: the card has too few free bytes for {args.command!r}; end what else "
+            f"runs on it, make it smaller ({SMALLER[args.command]}), or add --device cpu",
+            file=sys.stderr,
+        )
         return 2
     except KeyboardInterrupt:
         advice = "; repeat the command with --resume to go on" if args.command == "grpo" else ""

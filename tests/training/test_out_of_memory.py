@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from rlnb.objective import ZOO
-from rlnb.training import BadInput, loop, memory, train, update
+from rlnb.training import BadInput, evaluation, loop, memory, train, update
 from rlnb.training.__main__ import main
 from rlnb.training.memory import OutOfMemory, make_way_to_train, training_bytes
+from rlnb.training.models import base_training
 from rlnb.training.sampling.sampler import sample
 from rlnb.training.step import collect, start, step
 
@@ -148,3 +149,28 @@ def test_way_is_made_after_sampling_and_before_the_update(fresh, chain, tiny, mo
     monkeypatch.setattr(update, "accumulate", lambda *a: order.append("backward") or plain(*a))
     step(run)
     assert order == ["sample", "way", "backward"]
+
+
+@pytest.mark.parametrize("command", ["eval", "base"])
+def test_a_command_that_finds_the_card_full_says_so_in_a_sentence(
+    command, tmp_path, monkeypatch, capsys
+):
+    def nothing_left(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 MiB")
+
+    monkeypatch.setattr(evaluation, "evaluate", nothing_left)
+    monkeypatch.setattr(base_training, "train_base", nothing_left)
+    typed = ["--out", str(tmp_path / "base")] if command == "base" else []
+    assert main([command, *typed]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: memory: the card has too few free bytes for '{command}'; end")
+    assert said.count("\n") == 1 and ("--prompts" in said or "--preset" in said)
+
+
+def test_another_error_of_torch_is_no_memory(monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("shapes do not match")
+
+    monkeypatch.setattr(evaluation, "evaluate", broken)
+    with pytest.raises(RuntimeError, match="shapes do not match"):
+        main(["eval"])
