@@ -116,7 +116,8 @@ reveal("real.1", "about 0.26",
 # demonstrations. 60 % were direct and always right. In the others one step in ten was wrong, and
 # half of the wrong ones were taken back with the word `wait`. <!-- cited: 0.61, 0.23, 0.64 -->
 #
-# You have two handles that need no training: the temperature, and the first symbol.
+# You have two handles that need no training: the temperature, and the first symbol. To **force** a
+# style, we write that symbol for the model: `so`, or the first number of the problem.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -130,9 +131,8 @@ task("real.t3", cooled_base.cooled_base_explorer(),
 #
 # Cooling makes the steps cleaner, for a slip is seldom the likeliest symbol. It also makes the base
 # surer of its direct answers: left to itself it stays below 0.50 at every temperature. So it takes
-# both handles: steps forced, at $T=0.7$, right on 0.93. (Steps that it chose itself are right on
-# 0.64, here with eight answers to a problem on 0.62; forced ones, now on all answers, on
-# 0.66.) <!-- cited: 0.7, 0.93, 0.50, 0.62, 0.64, 0.66 -->
+# both handles: steps forced, at $T=0.7$, right on 0.93. (At $T=1$ forced steps are right on 0.66,
+# those that it chose itself on 0.64.) <!-- cited: 0.7, 0.93, 0.50, 0.64, 0.66 -->
 # </details>
 #
 # With the steps forced and greedy the base solves **250 of 250**. So it can do the whole task. It
@@ -283,9 +283,9 @@ predict("real.4", "Twenty steps on the coin, three seeds. pass@1 ...",
 # the answer
 coins = [reports(recorded, "coin")[f"coin {seed}"] for seed in range(3)]
 reveal("real.4", "falls in all three",
-       "A mean of 0 is not a step of 0. Each batch has its luck, and "
-       "nearly every group is mixed, so there is always something to "
-       "push.\n\n"
+       "A mean of 0 is not a step of 0. Each batch has its luck, nearly "
+       "every group is mixed, and AdamW makes full-sized steps of "
+       "whatever is left.\n\n"
        "* Style: the share of direct answers went from "
        f"{base['direct']:.2f} to "
        + ", ".join(f"{c['direct']:.2f}" for c in coins) + ".\n"
@@ -297,7 +297,7 @@ reveal("real.4", "falls in all three",
        "for the steps. So the gain needed the verifier.", pictures.coin(),
        instead={
            "stays where it is":
-           "The expected update is 0. The updates made are not.",
+           "The expected gradient is 0. The steps made are not.",
            "rises in some seeds, falls in others":
            "So the style did. The steps fell in each seed.",
            "rises a little in all three":
@@ -311,8 +311,8 @@ reveal("real.4", "falls in all three",
 pictures.two_logs()
 
 # %% [markdown]
-# Under the verifier the mixed groups go and the entropy falls. Under the coin both stay. The
-# gradient's norm tells nothing, nor does the loss.
+# Under the verifier the mixed groups go and the entropy falls. Under the coin both stay, and the
+# reward stays at one half. Do not read the gradient's norm or the loss for this.
 #
 # Run this control whenever you can. Some base models *gain* on benchmarks under random rewards. For
 # Qwen2.5-Math Shao et al. name the clip, which favours what the policy does often already, and a
@@ -366,7 +366,8 @@ reveal("real.6", "about 0.65: a part of the way",
            "about 0.85: most of the way":
            "Direct answers that are right by luck are imitated, too.",
            "about 0.93: the same answers were rewarded":
-           "After the first steps GRPO's answers came from a better model.",
+           "As many were drawn. Were they the same, from the second step "
+           "on?",
        })
 
 # %% [markdown]
@@ -500,7 +501,7 @@ page.expect(
 # | formula | $p=d\,a_\text{direct}+(1-d)\,a_\text{steps}$ · on-policy $L=-\operatorname{cov}(A,T)/L_{\max}$ |
 # | controls | the base under its best prompt, three seeds, a coin, pass@k with every step judged |
 # | numbers | base 0.39 ± 0.01, steps forced and greedy 1.00 · imitating its right answers 0.65, in four fresh parts 0.95, GRPO 0.93 · gain: style 0.25, steps 0.11, both 0.17 |
-# | log | groups in three kinds, length, entropy; not the loss |
+# | log | reward, mixed groups, entropy; not the loss |
 
 # %%
 score("real.1", "real.2", "real.4", "real.6", "real.7")
@@ -528,11 +529,11 @@ strict = {name: part["clean"] for name, part in parts(many).items()}
 assert [row.count(0) for row in strict.values()] == [1, 6, 1, 1]
 reveal("real.5", "6, 1, 1",
        "Two seeds are level with the base: a problem more or less is "
-       "chance. Seed 0 lost six that the base had solved with 36 of 192 "
-       "tries, and that is more than chance. If each try were right with "
-       "0.9, whatever the others did, none would fail 32 times. But tries "
-       "at one problem are alike. The runs with right answers only leave "
-       "3, 3 and 0 unsolved.",
+       "chance. Seed 0 lost six, more than chance would: the base had "
+       "been right in 36 of its 192 tries at these. If each try were right "
+       "with 0.9, whatever the others did, none would fail 32 times. But "
+       "tries at one problem are alike. The runs with right answers only "
+       "leave 3, 3 and 0 unsolved.",
        pictures.unsolved(strict),
        instead={
            "0, 0, 0":
@@ -583,48 +584,69 @@ task("real.t1", rollouts.rollouts_explorer(),
 # ## Does it hold on a larger model?
 #
 # 25 million weights, 82 times as many, trained from nothing on the same demonstrations, then with
-# Dr. GRPO on one GPU, an H100: sixty steps of 2,048 answers, learning rate 1e-4, three seeds. The
-# base is right on 0.46, greedy on 0.34, and with the steps forced and greedy on 250 of 250. So it
-# can do the whole task, too. <!-- cited: 25, 82, 2,048, 1e-4, 0.46, 0.34, 250 -->
+# Dr. GRPO on one GPU, an H100: sixty steps of 2,048 answers, learning rate 1e-4, three
+# seeds. <!-- cited: 25, 82, 2,048, 1e-4 -->
+
+# %% jupyter={"source_hidden": true}
+# the picture
+larger()
+
+# %% [markdown]
+# It ends at 0.99 in each seed, and the verdict is the same: steps forced and greedy solved 250 of
+# 250 before, and forced direct answers are right on 0.26, before on 0.24. **No new skill.** Could
+# RL teach it at all? The small model was paid for right direct answers alone, ten times as long,
+# 51,200 answers. It wrote nothing else, and was right on 0.23, 0.24 and 0.25; before on
+# 0.23. <!-- cited: 0.99, 250, 0.26, 0.24, 51,200, 0.23, 0.24, 0.25, 0.23 -->
+#
+# **The coin hardly hurt the large model**: 0.44, 0.48 and 0.47 after twenty steps, from 0.46. Its
+# steps had 16 times as many answers and a third of the learning rate. Each change was then tried
+# alone on the small model, which the coin had taken from 0.39 to 0.35, 0.30 and
+# 0.23. <!-- cited: 0.44, 0.48, 0.47, 0.46, 16, 0.39, 0.35, 0.30, 0.23 -->
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("real.8", "Its forced direct answers are right on 0.24. "
-        "After training all answers together are right on 0.99. And the "
-        "forced direct ones?",
-        ["about 0.10", "about 0.25", "about 0.50", "about 0.90"])
+predict("real.8", "Which change alone protects the small model from "
+        "the coin?",
+        ["more answers: the noise of a step is a quarter",
+         "the lower rate: each step is a third as long",
+         "either one: both make the noise in the weights smaller",
+         "neither: it is the larger model that is robust"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-large = reports(runs / "chain_large.json")
-forced, early = ([one[key] for name, one in large.items()
-                  if name != "base"]
-                 for key in ("forced/direct", "pass@1"))
-reveal("real.8", "about 0.25",
-       f"{forced[0]:.2f} in all three seeds. By step 20 one answer in "
-       "twenty is direct, and what is not written is not rewarded. The "
-       "rest is as in the small model: the style was there and not "
-       "chosen, the steps got cleaner "
-       f"({large['base']['forced/steps']:.2f} before), and greedy answers "
-       "are all right.", larger(),
+def after_coin(name):
+    found = reports(runs / name, "coin")
+    return [", ".join(f"{found[f'coin {seed}'][key]:.2f}"
+                      for seed in range(3)) for key in ("pass@1", "moved")]
+
+_, as_far = after_coin("chain_controls.json")
+low, near = after_coin("chain_coin_lr_1e-4.json")
+more, far = after_coin("chain_coin_2048.json")
+high, _ = after_coin("chain_coin_lr_9e-4.json")
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("real.8", "the lower rate: each step is a third as long",
+       f"At a third of the rate it ends at {low}, with 16 times the "
+       f"answers at {more}: no better. **AdamW divides the gradient by "
+       "its own running size.** A coin's gradient is nothing but noise; "
+       "make it four times smaller, and it is divided by a number four "
+       "times smaller. So the weights moved as far as with few answers "
+       f"({far}; with few {as_far}), and a third as far at the lower rate "
+       f"({near}). At three times the rate pass@1 falls to {high}. More "
+       "answers help where the noise hides a signal.",
        instead={
-           "about 0.10":
-           "Nothing pushes them down as a skill: they are written less "
-           "often, not worse.",
-           "about 0.50":
-           "It has weights enough for more. But which direct answers "
-           "would be rewarded, once hardly any is written?",
-           "about 0.90":
-           "That would be a new skill. All answers together do not need "
-           "it: they are steps.",
+           "more answers: the noise of a step is a quarter":
+           "It is, in the gradient. What does AdamW divide it by?",
+           "either one: both make the noise in the weights smaller":
+           "In plain gradient descent, yes. What does AdamW divide by?",
+           "neither: it is the larger model that is robust":
+           "It may be. But one of the two was enough for the small model.",
        })
 
 # %% [markdown]
-# **The coin did less here.** After twenty steps pass@1 was 0.44, 0.48 and 0.47; the small model had
-# fallen to 0.35, 0.30 and 0.23. A step of 16 times as many answers has a quarter of the noise, and
-# the rate was a third: the two were not taken apart. To replay this page from the GPU: mode
-# `replay`, file `data/runs/page_21_h100.json`
-# ([statements](statements/21_grpo_for_real.ipynb)). <!-- cited: 0.44, 0.48, 0.47, 0.35, 0.30, 0.23, 16 -->
+# To replay this page from the GPU: mode `replay`, file `data/runs/page_21_h100.json`
+# ([statements](statements/21_grpo_for_real.ipynb)).
 
 # %%
 score("real.5", "real.8")

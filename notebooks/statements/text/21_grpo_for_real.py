@@ -543,8 +543,23 @@ page.expect(share > 0.9, unpaid < base["pass@1"],
 
 # %% [markdown]
 # It stops writing steps, as it was paid to, and its direct answers stay where they were; pass@1
-# falls below the base model's. (One seed. Whether any training would raise it, this does not say;
-# 1000 steps of imitation, 60 % of them direct, had not.)
+# falls below the base model's. Recorded with three seeds for twenty times as long, right forced
+# direct answers by step:
+
+# %%
+from rlnb.training.studies import direct_only
+
+rows_of = direct_only.reports(data_folder() / "runs"
+                              / "chain_direct_only.json")
+print("step   " + "  ".join(f"{step:5d}" for step in direct_only.STEPS))
+for seed, rows in enumerate(rows_of):
+    print(f"seed {seed}  " + "  ".join(
+        f"{row['forced/direct']:.3f}" for row in rows))
+    assert all(abs(row["forced/direct"] - 0.227) < 0.025 for row in rows)
+
+# %% [markdown]
+# So 51,200 answers of its own did not teach it. Other training might: 1000 steps of imitation, 60 %
+# of them direct, had not. <!-- cited: 51,200 -->
 #
 # ## Five runs that went wrong
 #

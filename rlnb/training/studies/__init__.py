@@ -2,6 +2,7 @@
 
     shipped_runs   the runs in data/runs that compare switches: python -m ... lists and records them
     controls       what the base could do before training: data/runs/chain_controls.json
+    direct_only    pay for direct answers alone: data/runs/chain_direct_only.json
     many_answers   pass@k up to 32, before and after: data/runs/chain_many_answers.json
     group_noise    the noise of a step by group size: data/runs/chain_group_noise.json
     race           small policies and the 0.3M models, method against method: data/runs/race

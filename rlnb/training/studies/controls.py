@@ -4,8 +4,10 @@
 
 evaluates the shipped model, trains it with `chain_dr_grpo_seedN`'s recipe for each seed, evaluates
 again, and writes one report after another; then the same with a coin for a verifier and 20 steps. A
-run that was killed goes on with the report that is missing. `split` says how much of a gain was
-there before, `mixture` what each part of it does alone, `right` how often each problem was solved.
+run that was killed goes on with the report that is missing. `--coins-only` leaves the verifier's
+runs out, and the learning rate and the answers of a step can be given. `split` says how much of a
+gain was there before, `mixture` what each part of it does alone, `right` how often each problem was
+solved.
 """
 
 from __future__ import annotations
@@ -194,9 +196,17 @@ def main(arguments: list[str] | None = None) -> int:
     """The command line of this module; exit status 0."""
     parser = to_complete("controls", __doc__)
     parser.add_argument("--steps", type=int, default=Recipe.steps)
+    parser.add_argument("--learning-rate", type=float, default=Recipe.learning_rate)
+    parser.add_argument("--prompts", type=int, default=Recipe.prompts)
+    parser.add_argument("--num-generations", type=int, default=Recipe.num_generations)
+    parser.add_argument("--coins-only", action="store_true")
     args = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    measure(args.path, Recipe(steps=args.steps, eval_every=0, checkpoint_every=0), coins=SEEDS)
+    recipe = Recipe(
+        steps=args.steps, learning_rate=args.learning_rate, prompts=args.prompts,
+        num_generations=args.num_generations, eval_every=0, checkpoint_every=0,
+    )  # fmt: skip
+    measure(args.path, recipe, seeds=() if args.coins_only else SEEDS, coins=SEEDS)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The runs of 25 million weights on a GPU, and what the pages say of them."""
+"""The runs of 25 million weights on a GPU, and the small model's that explain them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from rlnb.classroom.live_or_replay import Mode, Page
 from rlnb.classroom.pictures.larger_model import before_and_after
 from rlnb.training import data_folder, read, series
+from rlnb.training.studies import direct_only
 from rlnb.training.studies.controls import reports
 
 RUNS = data_folder() / "runs"
@@ -54,3 +55,41 @@ def test_the_pages_recording_replays(capsys):
     before, after = (page.measure(name, lambda: None) for name in ("base", "after"))
     assert before["greedy"] < 0.4 and after["greedy"] == 1.0
     assert capsys.readouterr().out.count("RECORDED, not measured now") == 3
+
+
+def test_the_rate_spares_the_small_model_from_the_coin_and_more_answers_do_not():
+    def coins(name):
+        found = reports(RUNS / name, "coin")
+        base = found.pop("base")["pass@1"]
+        return base, *zip(*((one["pass@1"], one["moved"]) for one in found.values()), strict=True)
+
+    base, usual, far = coins("chain_controls.json")
+    _, slow, near = coins("chain_coin_lr_1e-4.json")
+    _, many, as_far = coins("chain_coin_2048.json")
+    _, fast, farthest = coins("chain_coin_lr_9e-4.json")
+    assert len(slow) == len(many) == len(fast) == 3
+    mean = {k: sum(v) / 3 for k, v in dict(u=usual, s=slow, m=many, f=fast).items()}
+    assert abs(mean["s"] - base) < 0.01 and mean["u"] < base - 0.07
+    assert mean["f"] < mean["m"] < mean["u"]  # sixteen times the answers are no help
+    assert max(near) < 0.3 and min(far) > 0.75 and 0.8 < min(as_far) < max(as_far) < 0.95
+    assert min(farthest) > 2.2
+
+
+def test_paid_for_direct_answers_alone_it_writes_them_and_gets_no_better():
+    found = direct_only.reports(RUNS / "chain_direct_only.json")
+    assert len(found) == 3
+    for rows in found:
+        assert [row["step"] for row in rows] == list(direct_only.STEPS)
+        assert rows[0]["direct"] < 0.62 and all(row["direct"] > 0.97 for row in rows[1:])
+        assert all(abs(row["forced/direct"] - rows[0]["forced/direct"]) < 0.025 for row in rows)
+    assert [f"{rows[-1]['forced/direct']:.2f}" for rows in found] == ["0.23", "0.24", "0.25"]
+
+
+def test_the_study_completes_a_file(tmp_path, capsys):
+    path = tmp_path / "direct.json"
+    direct_only.measure(path, at=(0, 1), seeds=(0,), prompts=2)
+    first = path.read_text(encoding="utf-8")
+    direct_only.measure(path, at=(0, 1), seeds=(0,), prompts=2)
+    assert path.read_text(encoding="utf-8") == first
+    direct_only.measure(path, at=(0, 1), seeds=(0, 1), prompts=2)
+    assert [row["step"] for row in direct_only.reports(path)[1]] == [0, 1]
