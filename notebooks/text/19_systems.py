@@ -12,7 +12,7 @@
 # **After this page** you can count what fills a GPU, say why it waits, and choose a correction when
 # another program writes the answers.
 #
-# 36 minutes, then 12 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
+# 35 minutes, then 16 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
 # (GRPO), 12 (DPPO) · ZeRO: [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
 #
@@ -26,13 +26,14 @@
 # imports, folded
 import torch
 from rlnb import check
-from rlnb.classroom.explorers import full_card, stale_queue
+from rlnb.classroom.explorers import full_card, stale_queue, which_rule
+from rlnb.classroom.left_behind import RULES, recorded as left_behind
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import systems as pictures
 from rlnb.toys import ring
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
-from rlnb.toys.two_engines import engines, judge, train
+from rlnb.toys.two_engines import factors
 from rlnb.training.studies.cluster_memory import QWEN_7B
 from rlnb.training.studies.engine_gap import EDGES, recorded
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
@@ -82,25 +83,24 @@ reveal("systems.1",
            "collected?",
            "20: 2 + 2, and in float32 two moments and copies of weights "
            "and gradients":
-           "Some trainers do sum gradients in float32, because a long sum "
-           "in bfloat16 loses small terms, as 1 + 0.003 does. That costs 2 "
-           "or 4 bytes more. The usual count leaves it out.",
+           "Float32 gradients need no second copy of the weights: FSDP "
+           "keeps weights and gradients in float32 and makes bfloat16 "
+           "copies on the way. 4 + 4 + 8 are 16 again.",
        })
 
 # %% [markdown]
 # A frozen model takes 2 bytes: its weights. The answers are written (*generated*) by a separate
-# program, the **engine** (vLLM, SGLang). It holds one more copy of the weights: the **sampler's** 2
-# bytes.
+# program, the **engine** (vLLM, SGLang). It holds one more copy of the weights: 2 bytes.
 
 # %% jupyter={"source_hidden": true}
 # the picture
 trained = {"weights": 2, "gradients": 2, "AdamW": 12}
 two = {name: 2 * size for name, size in trained.items()}
 pictures.bytes_by_method({
-    "PPO": two | {"frozen": 4, "sampler": 2},
-    "GRPO, reward model": trained | {"frozen": 4, "sampler": 2},
-    "GRPO, verifier": trained | {"frozen": 2, "sampler": 2},
-    "no KL: DAPO, Dr. GRPO": trained | {"frozen": 0, "sampler": 2},
+    "PPO": two | {"frozen": 4, "engine": 2},
+    "GRPO, reward model": trained | {"frozen": 4, "engine": 2},
+    "GRPO, verifier": trained | {"frozen": 2, "engine": 2},
+    "no KL: DAPO, Dr. GRPO": trained | {"frozen": 0, "engine": 2},
 }, caption=("AdamW: master copy and moments. Frozen: reference and reward "
             "model. All models equally large."))
 
@@ -125,10 +125,10 @@ print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 # How do you make it fit? Take several cards, which first write and then train (*colocated*).
 # **ZeRO** splits the training bytes among them. Stage 1 splits AdamW's part, stage 2 also the
 # gradients, stage 3 also the weights, the reference's too (PyTorch calls this FSDP). Each card
-# keeps a whole sampler.
+# keeps the whole engine.
 #
 # **Offloading** moves to main memory, or discards, what this half of the step does not need: the
-# trainer and the reference while the answers are written, the sampler and the cache while the card
+# trainer and the reference while the answers are written, the engine and the cache while the card
 # trains.
 
 # %% jupyter={"source_hidden": true}
@@ -143,16 +143,14 @@ task("systems.t1", full_card.full_card_explorer(),
 #
 # Neither alone is enough. At its fullest moment the card would hold 212 GB. Offloading alone brings
 # that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
-# and stage 1 is enough: 75 GB while it writes, 73 while it trains. With all logits at once the 73
-# would be 87. With gradients in float32 it would be 88, and stage 2 is needed. The price of
-# offloading: up to 69 GB go to main memory and back once a step, at an assumed 50 GB/s 1.4 s each
-# way. <!-- cited: 73, 87, 88, 69, 50, 1.4 -->
+# and stage 1 is enough: 75 GB while it writes, 73 <!-- cited: 73 --> while it trains. The price:
+# what is moved goes to main memory and back once a step.
 # </details>
 #
 # **And the price?** ZeRO costs traffic between the cards. At stage 0 each card sends its gradient
-# to be summed, and then its part of the sums to the others: two *sizes of the model* a step, of
-# 15.2 GB each. A card takes its 128 answers one at a time, each a **micro-batch**, and updates the
-# weights after the last.
+# to be summed (*reduce-scatter*), and then its part of the sums to the others (*all-gather*): two
+# *sizes of the model* a step, of 15.2 GB each. A card takes its 128 answers one at a time, each a
+# **micro-batch**, and updates the weights after the last.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -179,25 +177,25 @@ computing = micro * 8192 * per_token / rate
 tokens = [3 / 4 * n * 2 * QWEN_7B.parameters / 50e9 * rate / per_token
           for n in (1, 3)]
 cost = ("**Computing** takes 8 operations a parameter and token (2 "
-        "forward, 4 backward, 2 for layers computed anew): at an assumed "
-        f"4e14 a second {computing:.0f} s, behind which even stage 3 can "
-        "hide its traffic. **With short micro-batches it cannot:** at 50 "
-        f"GB/s stage 3 needs about {tokens[1]:,.0f} tokens in each, stage "
-        f"2 about {tokens[0]:,.0f}.")
+        "forward, 4 backward, 2 for layers computed anew, *gradient "
+        f"checkpointing*): at an assumed 4e14 a second {computing:.0f} s, "
+        "behind which even stage 3 can hide its traffic. **With short "
+        f"micro-batches it cannot:** stage 3 needs about {tokens[1]:,.0f} "
+        f"tokens in each, stage 2 about {tokens[0]:,.0f}.")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        "At stages 0 and 1 a card adds up its micro-batches in a gradient "
        "of its own. At stage 2 it has room for its own piece only: the "
-       "other pieces must leave after every micro-batch. Stage 3 also "
-       "fetches the weights, before each forward and again before each "
-       "backward pass."
+       "rest leaves after every micro-batch. Stage 3 also fetches the "
+       "weights, before each forward and each backward pass."
        f"\n\n| stage, {micro} micro-batches | sizes of the model a step | "
        f"at 50 GB/s |\n|---|---|---|\n{rows}\n"
-       "(A card keeps its own quarter and sends the rest. 50 GB/s is a "
-       "network between boxes; NVLink inside a box is about ten times as "
-       "fast. One micro-batch gives the textbook's 2, 2, 2, 3.)\n\n" + cost,
+       "(The policy alone: a split reference is fetched too, once per "
+       "micro-batch. A card keeps its own quarter and sends the rest. 50 "
+       "GB/s is a network between boxes. One micro-batch gives the "
+       "textbook's 2, 2, 2, 3.)\n\n" + cost,
        instead={
            "at none: the sums are sent once, at the end":
            "This is right at stages 0 and 1. Where would stage 2 keep the "
@@ -216,12 +214,16 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
 # %% [markdown]
 # ## Who waits for whom
 #
-# **The queue.** A place for one answer is called a **slot**; we simulate 64. From here on the
-# trainer has cards of its own. A training step takes 64 answers, and half the time in which a mean
-# answer is written. The log of an answer's length is normal; its std is the **spread**, here 1.
-# With 0 **batches ahead** the slots begin only the 64 answers of the next step. With 1 they may
-# also begin the 64 after those. A slot always writes at the same speed here; on a card, the fewer
-# slots write, the faster each is. Times are means over 200 steps. <!-- cited: 200 -->
+# From here on the trainer has cards of its own. We simulate a queue:
+#
+# * **64 slots.** A slot is a place for one answer that is being written.
+# * **A batch of 64 answers** makes a training step, which takes half as long as a mean answer.
+# * **Lengths:** their log is normal, with a std of 1, the **spread**.
+# * **Batches ahead:** with 0 the slots begin only the answers of the next step, with 1 also those
+#   of the step after it.
+#
+# A slot always writes at the same speed here; on a card, the fewer slots write, the faster each is.
+# Times are means over 200 steps. <!-- cited: 200 -->
 
 # %% jupyter={"source_hidden": true}
 # the two queues
@@ -240,18 +242,19 @@ predict("systems.3", "All 64 answers are written by the newest weights, "
 # the answer
 reveal("systems.3", "about 13 %",
        "One answer of 64 is long, and 63 slots wait for it. A step takes "
-       f"{waits.time_per_step:.2f} mean answers. On the right is the "
-       "repair, one batch ahead: a free slot begins another answer at "
-       "once, with the old weights, and the trainer takes whichever 64 are "
-       "done first. **In this queue a step then takes "
-       f"{ahead.time_per_step:.2f}.** (On a card the last answers are "
-       f"written faster: {waits.time_per_step:.2f} is an upper bound, 13 % "
-       "a lower one.)",
+       f"{waits.time_per_step:.2f} mean answers (on a card less: the last "
+       "answers are written faster). The repair is to run one batch ahead: "
+       "a free slot begins another answer at once (*continuous "
+       "batching*), with the old weights, and the trainer takes whichever "
+       "64 are done first. **In this queue a step then takes "
+       f"{ahead.time_per_step:.2f}.**",
        pictures.two_timelines(
-           {"synchronous": waits, "one batch ahead": ahead}, 6.0,
-           "16 of the 64 slots, the slowest among them. A bar is an "
-           "answer, its colour the update that made its weights (six "
-           "colours, then again). White is waiting, black the trainer."),
+           {"synchronous": waits, "one batch ahead": ahead}, 8.5,
+           "Each panel: 16 of the 64 slots, with the longest answer among "
+           "them. A bar is an answer, its colour the update that made its "
+           "weights; white is waiting; black is the trainer. White remains "
+           "on the right: a slot may begin no answer beyond the next "
+           "batch."),
        instead={
            "about two thirds: the rest is training":
            "It would be, if all answers were equally long.",
@@ -269,8 +272,8 @@ reveal("systems.3", "about 13 %",
 #
 # To write one token in every slot, the card reads all weights once: 15 GB at
 # 3.35 <!-- cited: 3.35, 4.5 --> TB/s on an H100, which takes 4.5 ms for one slot or for 64. It also
-# reads the caches: 64 answers of 8,192 tokens are 30 GB, 9 ms more. So a full round takes three
-# times as long as the last slot alone, and writes 64 times as much.
+# reads the caches: 64 answers of 8,192 tokens are 30 GB, 9 ms more. So with 64 slots at
+# work a token takes three times as long as with one, and 64 tokens are written.
 # </details>
 #
 # What does running ahead cost? The answers get old. The **age** (staleness) of an answer is the
@@ -325,9 +328,9 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
 # </details>
 #
 # **What the queue leaves out.** GRPO needs all answers to a prompt, so its trainer waits for whole
-# groups. Short answers are done first, and long ones get old: who throws old answers away favours
-# the short. How many cards should write? Move cards until writing a batch takes as long as training
-# on it, for the slower half sets the pace.
+# groups. Short answers are done first, and long ones get old: if you throw old answers away, you
+# favour the short. How many cards should write? Move cards until writing a batch takes as long as
+# training on it, for the slower half sets the pace.
 #
 # Does age hurt? We trained the course's small model for 40 updates on answers of age 0, 1, 4 or 8.
 # Each token is weighted by its ratio to the policy that wrote it, without a clip.
@@ -339,9 +342,8 @@ pictures.learning_by_time(
     "400 answers to 100 held-out problems.")
 
 # %% [markdown]
-# All three runs at age 4 end below all three at age 0, the nearest pair within the error of 400
-# answers. At age 8 two of three end far lower. **So
-# measure in your own run what age costs.**
+# At age 8 two of three seeds end far lower. Ages 1 and 4 are not that clear: one seed of age 1 ends
+# nearly as low as the worst of age 4. **So measure in your own run what age costs.**
 
 # %% [markdown]
 # ## Another program writes
@@ -350,10 +352,14 @@ pictures.learning_by_time(
 # engine rounds differently. The **gap** of a token is log π − log μ. We
 # measure it twice, on tokens that the engine wrote.
 #
-# * **Dense.** Our small model writes in bfloat16, and scores the same tokens in float32.
-# * **Mixture of experts.** In each of four layers a *router* picks one of eight small networks, the
-#   experts. A copy with rounded weights writes, the unrounded one scores. Where rounding makes the
-#   router pick another expert in some layer, the token is **flipped**.
+# * **Dense.** Our small trained model computes in bfloat16 and writes; in float32 it scores the
+#   same tokens.
+# * **Mixture of experts.** A random, untrained model in float64. In each of four layers a *router*
+#   picks one of eight small networks, the experts. A copy whose weights were rounded to bfloat16
+#   writes, the unrounded one scores. Where rounding makes the router pick another expert in some
+#   layer, the token is **flipped**.
+#
+# So compare the router's flipped tokens with its own others, not with the dense model.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the two measurements, folded
@@ -402,7 +408,7 @@ pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
 # |---|---|
 # | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, another engine makes a gap |
 # | memory | 16 bytes a trained parameter, 2 a frozen one; KV cache: 2 · layers · kv heads · head size · bytes a token |
-# | traffic | sizes of the model a step, m micro-batches: ZeRO 0 and 1: 2; 2: m + 1; 3: 3m; long micro-batches hide it |
+# | traffic | sizes of the model a step, m micro-batches, policy only: ZeRO 0 and 1: 2; 2: m + 1; 3: 3m; long micro-batches hide it |
 # | time | our 64 slots, spread 1: busy 13 %, a step 7.59; one batch ahead: 90 %, 1.11 |
 # | age | mean = open answers at an update / batch; the oldest has a cap if answers are taken in the order they were begun |
 # | gap | router, std a token: 0.05 nats, that is 0.57 on the 0.77 % flipped, 0.0065 on the others |
@@ -415,16 +421,75 @@ score("systems.1", "systems.2", "systems.3")
 # %% [markdown]
 # ## Second sitting: what do you do about the gap?
 #
-# ### Which weight makes up for it?
+# ### One wrong answer
 #
-# The router's gap is 0.05 a token, and you cannot replay. An answer with advantage $A$ gives the
-# push $A\,\nabla\log\pi$. The engine $\mu$ writes, and we want the mean under $\pi$:
+# The policy $\pi$ writes a certain wrong answer in 40 of 100 tries, the engine $\mu$ in 2. One of
+# its four tokens makes the difference: there the engine's router has flipped.
+
+# %% jupyter={"source_hidden": true}
+# the answer, printed
+w = torch.tensor([1.0, 1.0, 20.0, 1.0])
+p = torch.tensor([0.9, 0.8, 0.7, 0.8])
+cells = torch.stack([p, p / w, w])
+for name, row, last in zip(("pi", "mu", "w_t = pi / mu"), cells, (
+        cells[0].prod(), cells[1].prod(), w.prod())):
+    print(f"{name:14s}" + "".join(f"{x:8.3g}" for x in row.tolist())
+          + f"   the product: {last:.2g}")
+
+# %% [markdown]
+# If the policy wrote itself, 100 tries would push this answer down 40 times. In the engine's 100
+# tries it occurs twice. A trainer can multiply a token's push by a factor. Three are popular:
+# **nothing**, that is 1; a **cap**, min(w_t, 2); a **mask**, w_t if it lies between 1/2 and 5, and
+# otherwise 0. <!-- cited: 5 -->
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("systems.6", "Count pushes, each times its factor: how many does "
+        "the third token get from the engine's 100 tries?",
+        ["nothing 40, cap 40, mask 38", "nothing 2, cap 40, mask 38",
+         "nothing 2, cap 4, mask 2", "nothing 2, cap 4, mask 0"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("systems.6", "nothing 2, cap 4, mask 0",
+       "Two occurrences times 1, 2 or 0, where 40 were due. All three take "
+       "most of the push from exactly those wrong answers that the policy "
+       "likes and the engine hardly ever writes. The mask takes all of it.",
+       instead={
+           "nothing 40, cap 40, mask 38":
+           "This is what the policy's own tries would give. Who writes?",
+           "nothing 2, cap 40, mask 38":
+           "It would take a factor of 20 to make 40 out of 2.",
+           "nothing 2, cap 4, mask 2":
+           "A masked token is not left as it was. Its factor is 0.",
+       })
+
+# %% [markdown]
+# ### Seven factors
 #
-# $$\begin{aligned}
-# \mathbb E_\pi[\text{push}]&=\textstyle\sum_y\mu(y)\,\frac{\pi(y)}{\mu(y)}\,\text{push}(y)=\mathbb E_\mu[w\,\text{push}]&&\text{multiply and divide by }\mu\\
-# w&=\textstyle\prod_t w_t,\quad w_t=\pi(y_t\mid y_{<t})/\mu(y_t\mid y_{<t})&&\text{chain rule}
-# \end{aligned}$$
-# This exact weight has no bias. As a product over all tokens it gets noisier with length (04).
+# What factor would be right? For a mean under $\pi$ of answers written by $\mu$, multiply an
+# answer's push by its weight $w=\pi(y)/\mu(y)=\prod_t w_t$ (04). This **exact weight** is one
+# number for all tokens of the answer: 20, and so 40 pushes for each. The other factors are quieter,
+# and biased:
+
+# %% jupyter={"source_hidden": true}
+# every rule on our answer, printed
+said = ("1", "w, the product", "w_t", "min(w_t, 2)",
+        "w_t in [1/2, 5], else 0", "w_t in [1/2, 2], else 0",
+        "min(w, 2)", "w in [1/2, 2], else 0")
+print(f"{'':24s}{'factor':25s}pushes: token 3, others")
+for (name, rule), how in zip(RULES.items(), said):
+    f = factors(rule, w.numpy())
+    print(f"{name:24s}{how:25s}{2 * f[2]:15.0f}{2 * f[0]:8.0f}")
+
+# %% [markdown]
+# TIS is [Yao et al., 2025](https://fengyao.notion.site/off-policy-rl), IcePop
+# [arXiv 2510.18855](https://arxiv.org/abs/2510.18855). Of the two bands the wide one is a preset of
+# verl and OpenRLHF, the narrow one GLM-5's.
+#
+# ### What does the exact weight cost?
+#
+# It has no bias. As a product over all tokens it gets noisier with length (04).
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -475,94 +540,79 @@ reveal("systems.4", "about 170",
        })
 
 # %% [markdown]
-# ### What does a less noisy factor cost?
+# ### Who is left behind?
 #
-# | rule | multiplies a token's push by | if w_t = 20 | if w_t = 1/20 |
-# |---|---|---|---|
-# | no correction | 1 | 1 | 1 |
-# | exact weight | w, the product | w | w |
-# | token weight | w_t | 20 | 1/20 |
-# | TIS ([Yao et al., 2025](https://fengyao.notion.site/off-policy-rl)) | min(w_t, 2) | 2 | 1/20 |
-# | IcePop ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)) | w_t inside [1/2, 2], else 0 | 0 | 0 |
-#
-# <!-- cited: 20 -->
 # **The toy.** An answer is four tokens out of four symbols; a random quarter of the 256 answers is
-# right. 300 policies learn, each from its own engine, which draws 16 answers a step. A stress test:
-# 20 % of the prefixes are flipped, with a gap of std 1. **Bias**: how far the mean push is from the
-# true one. **Noise**: the std of one answer's push. Both in lengths of the true push:
-
-# %% jupyter={"source_hidden": true}
-# bias and noise, printed
-rules = {"no correction": "nothing", "exact weight": "weight of the answer",
-         "token weight": "weight of the token",
-         "TIS": "truncated at 2", "IcePop": "IcePop [1/2, 2]"}
-both = engines(0.2, draws=300)
-print("                bias  noise")
-for name, rule in rules.items():
-    one = judge(both, rule)
-    print(f"{name:15s} {one.bias:.2f}  {one.noise:5.1f}")
-
-# %% [markdown]
-# A token's own weight ignores how often its prefix was reached: that is nearly all of TIS's bias.
-# **The cap and the mask buy less noise**: to be as quiet as TIS, the exact weight needs over five
-# times as many answers.
+# right. 300 policies learn for 240 steps of 16 answers, each from its own engine. A **mild** engine
+# flips 20 % of the prefixes, with a gap of std 1. A **harsh** one flips all, and further. The flips
+# last for the whole run. A policy below a reward of 0.8 is **behind**. <!-- cited: 16, 240 -->
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.5", "Sixty steps of 16 answers. Which rule leaves most of "
-        "the 300 policies below a reward of 0.8?",
-        ["IcePop", "TIS", "exact weight", "no correction"])
-
-# %% jupyter={"source_hidden": true}
-# 300 policies by rule; some seconds
-tried = rules | {"IcePop, by sign": "IcePop, by sign"}
-runs = {name: train(rule, 0.2, draws=300, answers=16)
-        for name, rule in tried.items()}
-few = train("IcePop [1/2, 2]", 0.01, draws=300, answers=16)
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-push = {"no correction": 1, "exact weight": 20, "token weight": 20,
-        "TIS": 2, "IcePop": 0, "IcePop, by sign": 20}
-low = {name: (run.reward[:, -1] < 0.8).sum() for name, run in runs.items()}
-ends = "".join(f"| {name} | 2 · {push[name]} = {2 * push[name]} | {n} |\n"
-               for name, n in low.items())
-shown = {name: runs[name] for name in ("exact weight", "TIS", "IcePop")}
-pushed = ("| | push in 100 | of 300 policies below 0.8 |\n"
-         f"|---|---|---|\n{ends}")
-why = ("**Without the push a policy can stay behind.** (1 and 4 of 300 are "
-       "within chance of each other.) By step 400 all policies of the "
-       "other rules are above 0.8, and 12 of IcePop's are not. Bias and "
-       "noise are means over all answers and do not show this. *By sign* "
-       "drops a token outside the band only if its push moves π and μ "
-       "further apart, as DPPO does (12). At 1 % flipped IcePop leaves "
-       f"{(few.reward[:, -1] < 0.8).sum()} of 300 below 0.8, the other "
-       "rules none.")
+mild, harsh = (left_behind()[name]["the whole run"] for name in
+               ("mild: 20 % flipped", "harsh: all flipped, far"))
+ends = {name: (mild[name]["lost"][1], harsh[name]["lost"][1])
+        for name in RULES}
+predict("systems.5", "With the harsh engine and no correction "
+        f"{ends['no correction'][1]} of 300 are behind at the end. Which "
+        "rule leaves more?",
+        ["exact weight", "token weight", "answer capped at 2",
+         "TIS, cap 2"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("systems.5", "IcePop",
-       "Suppose the policy writes a certain wrong answer in 40 of 100 "
-       "tries and the engine in 2, because of one token with w_t = 20. "
-       "What pushes this answer down in 100 tries of the engine? Without "
-       f"a gap it would be 40 pushes.\n\n{pushed}\n{why}",
-       pictures.many_policies(shown, (
-           "20 % flipped. A line is a policy; thick: it ends below 0.8.")),
+each = "".join(
+    f"| {name} | {mild[name]['bias']:.2f} | {mild[name]['noise']:.1f} | "
+    f"{ends[name][0]} | {ends[name][1]} |\n" for name in RULES)
+told = ("\n\n| | bias, mild | noise, mild | behind, mild | harsh |\n"
+        f"|---|---|---|---|---|\n{each}\n"
+        "**Bias**: how far the mean push is from the true one. **Noise**: "
+        "the std of one answer's push. (First step, median policy, in "
+        "lengths of the true push.)\n\n")
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("systems.5", "TIS, cap 2",
+       "Compare with the table of pushes." + told +
+       "**What helps is a large factor on what the engine seldom "
+       "writes.** Without a correction its pushes come, but late: with "
+       "steps four times as large only 4 of 100 are behind. TIS gives "
+       "hardly more, and less where w_t is below 1. A mask gives nothing. "
+       "With the mild engine hardly anyone is behind, except under "
+       "IcePop.",
        instead={
-           "no correction":
-           "It has the largest bias. But every wrong answer that is "
-           "written gets a push down, at every step.",
            "exact weight":
-           "It has the largest noise. But four tokens are few, and over "
-           "sixty steps noise averages out.",
-           "TIS":
-           "It is weak where w_t is far above 2. Which rule gives such a "
-           "token no push at all?",
+           "It is the noisiest. But a wrong answer gets all its pushes, "
+           "and over 240 steps of four tokens noise averages out.",
+           "token weight":
+           "It ignores how often the prefix was reached. But the flipped "
+           "token itself gets 40 pushes.",
+           "answer capped at 2":
+           "Its factor is no larger than that of TIS. But all four tokens "
+           "of the answer get it, not only the flipped one.",
        })
 
 # %% [markdown]
-# **Scope.** The flips last for the whole run; drawn anew halfway, they leave far fewer policies
-# behind. Four tokens are few: the longer the answers, the more the exact weight's noise costs.
+# Must the flips last to do harm? In the explorer they can also be drawn anew in every step.
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("systems.t3", which_rule.which_rule_explorer(),
+     ("With the harsh engine IcePop [1/2, 2] left 249 of 300 behind. Say "
+      "first how many it leaves if the flips are drawn anew in every "
+      "step. Then find a rule and an engine that leave over 100 behind "
+      "after 60 steps, and nobody after 240.",
+      which_rule.late_not_lost))
+
+# %% [markdown]
+# <details><summary>What the task shows</summary>
+#
+# If the harsh engine's flips are drawn anew, IcePop [1/2, 2] and the mask on the answer leave 187
+# and 237 behind after 60 steps, and nobody after 240: what this step's engine seldom writes, the
+# next one's does. **A gap that changes costs time, a gap that lasts locks out.** Bias and noise are
+# the same in both cases. They are of one step's push, and locked out is who never gets a certain
+# push at any step. <!-- cited: 187, 237, 60, 240 -->
+# </details>
 #
 # ### What if the data are old, too?
 #
@@ -571,24 +621,23 @@ reveal("systems.5", "IcePop",
 # $$\frac{\pi}{\mu}=\underbrace{\frac{\pi}{\pi_{old}}}_{\rho}\cdot\frac{\pi_{old}}{\mu},\qquad
 # L=-\operatorname{mean}_t\; c\Big(\frac{\pi_{old}}{\mu}\Big)\,
 # \min\big(\rho A,\ \operatorname{clip}(\rho,1\pm\varepsilon)A\big)$$
-# $\rho$ holds what this step has moved, and gets the clip. The constant $\pi_{old}/\mu$ holds age
-# and gap; $c$ is a rule of the table. It costs one more forward pass, for $\log\pi_{old}$. AReaL
-# calls this loss *decoupled*.
+# $\rho$ holds what this step has moved, and gets the clip. The constant $\pi_{old}/\mu$ of each
+# token holds age and gap, and $c$ is one of the factors above. It costs one more forward pass.
+# AReaL calls this loss *decoupled*.
 #
-# **Advice.** First look for a bug (another temperature, log-probs before top-p, old weights in the
-# engine), then replay the experts. If few tokens stay flipped, as in our router, a cap or a mask
-# costs little; the exact weight costs much in long answers. If you mask, log what is dropped by the
-# sign of A.
+# **Advice, from a toy of four tokens.**
 #
-# <details><summary>One level deeper: what repairs the cause?</summary>
+# 1. Look for what lasts: another temperature, log-probs before top-p, old weights, flipped experts
+#    that are not replayed (R3, [arXiv 2510.11370](https://arxiv.org/abs/2510.11370)).
+# 2. With the mild engine correcting gained nothing, and IcePop lost some.
+# 3. With many that last, cap the whole answer rather than each token. The exact weight did best; in
+#    long answers its effective share falls.
+# 4. If you mask, log what is dropped by the sign of $A$.
 #
-# Replay the experts (R3, [arXiv 2510.11370](https://arxiv.org/abs/2510.11370)); float32 for the
-# last layer; kernels whose result does not depend on the batch. The
-# [statements page](statements/19_systems.ipynb) measures them, and ten rules.
-# </details>
+# More rules and repairs: [statements 19](statements/19_systems.ipynb).
 
 # %%
-score("systems.4", "systems.5")
+score("systems.6", "systems.4", "systems.5")
 
 # %% [markdown]
 # ## Exercises
@@ -656,41 +705,46 @@ check.silent_bug_systems(my_test)
 # <details><summary><b>What is in memory when a 7B model trains with GRPO?</b></summary>
 #
 # 16 bytes for each trained parameter, about 120 GB: weights, gradients, float32 master copy and two
-# moments. 2 for a reference, 2 for the sampler's copy. And the KV cache, which often is the
-# largest: 57 KB a token for a Qwen of 7B. ZeRO splits the 16, offloading keeps the halves of the
-# step apart.
+# moments. 2 for a reference, 2 for the engine's copy, and activations, small if layers are computed
+# anew and logits made in pieces. And the KV cache, which often is the largest: 57 KB a token for a
+# Qwen of 7B. ZeRO splits the 16, offloading keeps the halves of the step apart. With LoRA only the
+# adapter takes 16, the base takes 2 and without the adapter is the reference, and only the adapter
+# must be sent to the engine.
 # </details>
 # <details><summary><b>Our GPUs idle during rollout. Why, and what do you do?</b></summary>
 #
 # The batch waits for its longest answer. If there are more answers than slots, refill free slots
 # (continuous batching, the engine's default). Then run one batch ahead (on colocated cards: stop
 # writing when a batch is done, train, go on with the open answers, a *partial rollout*); cap the
-# length; separate trainer and sampler, with cards moved until both take equally long. Watch the
+# length; separate trainer and engine, with cards moved until both take equally long. Watch the
 # step time, not utilisation: few slots are always busy and slow.
 # </details>
 # <details><summary><b>How stale may data be?</b></summary>
 #
-# Measure it. In our small model (three seeds, 40 updates) all runs at age 4 ended below all at age
-# 0, and two of three at age 8 far lower. Mean age is open answers at an update over batch size. If
-# the trainer takes what is done first, long answers get far older: 26 in our queue, one batch
-# ahead. If it takes them in the order they were begun, no age exceeds the batches ahead, and steps
-# wait.
+# Measure it. In our small model (three seeds, 40 updates) two of three at age 8 ended far lower;
+# age 1 had a seed nearly as low as the worst of age 4. Mean age is open answers at an update over
+# batch size. If the trainer takes what is done first, long answers get far older: 26 in our queue,
+# one batch ahead. If it takes them in the order they were begun, no age exceeds the batches ahead,
+# and steps wait.
 # </details>
 # <details><summary><b>The engine has a copy of the trainer's weights. Why do their log-probs differ?</b></summary>
 #
-# Other number formats, other kernels, other batch sizes: sums are rounded in another order. In our
-# small dense model that was 0.006 nats a token (std). In a mixture of experts a rounding can flip
-# the router, and another network computes the token. In our toy 0.77 % of the tokens are flipped,
-# and the gap of all tokens grows to 0.05.
+# Other number formats, other kernels, other batch sizes: sums are rounded in another order. Our
+# small dense model in bfloat16 against float32 differs by 0.006 nats a token (std). In a mixture of
+# experts a rounding can flip the router, and another network computes the token. In our toy (random
+# weights, rounded to bfloat16) 0.77 % of the tokens are flipped, and the gap of all tokens grows
+# from 0.0065 to 0.05.
 # </details>
 # <details><summary><b>Truncated importance sampling or IcePop?</b></summary>
 #
-# Both use a token's own weight, which ignores the prefix, so both are biased; both make less noise
-# than the exact weight. TIS keeps a token beyond the cap with weight 2, IcePop drops it on both
-# sides. In our toy at 1 % flipped IcePop left 2 of 300 policies below 0.8, TIS none. With 20 %
-# flipped for the whole run IcePop left 27, TIS 4: IcePop gave no push down to wrong answers that
-# the policy wrote often and the engine seldom. So measure the flips, and log what is dropped by the
-# sign of A.
+# Both use a token's own weight, which ignores the prefix, so both are biased. TIS keeps a token
+# beyond the cap with weight 2, IcePop drops it on both sides of its band. It matters for a wrong
+# token that the policy writes often and the engine seldom: TIS gives it a weak push down, IcePop
+# none. In our toy (four tokens, 240 steps of 16 answers, flips that last) with 20 % flipped IcePop
+# left 6 of 300 policies behind with the band [1/2, 5] and 17 with [1/2, 2]; TIS and no correction
+# do not differ beyond chance. With all flipped, and further: no correction 31, TIS 56, IcePop 207
+# and 249. With flips drawn anew in every step: nobody. So ask whether the gap lasts, and log what
+# is dropped by the sign of A.
 # </details>
 #
 # The other four can wait for another evening.

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "BY_SIGN", "ONE_BACK", "RULES", "Engines", "Run", "Verdict", "engines", "judge", "learn",
-    "train",
+    "BY_SIGN", "MORE", "ONE_BACK", "RULES", "Engines", "Run", "Verdict", "engines", "factors",
+    "judge", "learn", "train",
 ]  # fmt: skip
 
 TOKENS, LENGTH = 4, 4
@@ -52,10 +52,12 @@ class Engines:
         return (self.rewards - mean[:, None])[..., None]
 
 
-def _disturbance(gen: np.random.Generator, flips: float, shape: tuple[int, ...]) -> np.ndarray:
+def _disturbance(
+    gen: np.random.Generator, flips: float, shape: tuple[int, ...], jump: float | None = None
+) -> np.ndarray:
     moved = JITTER * gen.standard_normal(shape)
-    jump, luck = gen.standard_normal(shape), gen.random((*shape[:2], 1))
-    return moved + np.where(luck < flips, JUMP * jump, 0.0)
+    jumps, luck = gen.standard_normal(shape), gen.random((*shape[:2], 1))
+    return moved + np.where(luck < flips, (JUMP if jump is None else jump) * jumps, 0.0)
 
 
 def _normalised(logits: np.ndarray) -> np.ndarray:
@@ -69,14 +71,17 @@ def _both(logits: np.ndarray, moved: np.ndarray) -> Engines:
     return Engines(trainer[:, _AT, _Y], engine[:, _AT, _Y], np.exp(trainer), rewards)
 
 
-def engines(flips: float = 0.05, draws: int = 20, seed: int = 0) -> Engines:
-    """`draws` policies with an engine each. flips: the share of prefixes that take a jump."""
+def engines(
+    flips: float = 0.05, draws: int = 20, seed: int = 0, jump: float | None = None
+) -> Engines:
+    """`draws` policies with an engine each. flips: the share of prefixes that take a jump; jump:
+    its std, in logits (None: JUMP)."""
     if not 0 <= flips <= 1:
         raise ValueError(f"flips is a share, 0 to 1; got {flips}.")
     gen = np.random.default_rng(seed)
     shape = (draws, PREFIXES, TOKENS)
     logits = 1.5 * gen.standard_normal(shape)
-    return _both(logits, _disturbance(gen, flips, shape))
+    return _both(logits, _disturbance(gen, flips, shape, jump))
 
 
 def _answer(x: np.ndarray) -> np.ndarray:
@@ -104,6 +109,16 @@ BY_SIGN: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] =
     "IcePop, by sign": lambda w, gap, A: np.where(np.where(A > 0, w > 2, w < 0.5), 0.0, w)
 }
 
+# the band that libraries take for IcePop, and the two rules for a whole answer: its w, capped, or 0
+# outside a band
+MORE: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+    "IcePop [1/2, 5]": lambda w, gap, A: np.where((w >= 0.5) & (w <= 5), w, 0.0),
+    "answer truncated at 2": lambda w, gap, A: np.minimum(_answer(w), 2.0),
+    "answer masked [1/2, 2]": lambda w, gap, A: np.where(
+        (_answer(w) >= 0.5) & (_answer(w) <= 2), _answer(w), 0.0
+    ),
+}
+
 
 def _icepop_but(above: bool, good: bool) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Any]:
     """IcePop, with the pushes above (or below) the band on tokens with A > 0 (or not) kept."""
@@ -121,14 +136,28 @@ ONE_BACK = {
     for place in ("above", "below")
     for sign in "><"
 }
-_ALL = RULES | BY_SIGN | ONE_BACK
+_ALL = RULES | MORE | BY_SIGN | ONE_BACK
+
+
+def factors(rule: str, w: np.ndarray) -> np.ndarray:
+    """The factor (T,) of each token of one answer with token weights w (T,), where a rule looks at
+    weights only.
+
+    >>> factors("truncated at 2", np.array([1.0, 20.0])).tolist()
+    [1.0, 2.0]
+    """
+    if rule not in _ALL:
+        raise ValueError(f"There is no rule {rule!r}; there are {list(_ALL)}.")
+    at = w[None, None]
+    return _ALL[rule](at, np.zeros_like(at), np.zeros_like(at))[0, 0]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a factor does, means over the draws. bias: |E g - true| / |true|. noise: the std of one
-    answer's gradient (root of the trace), over |true|. cosine: of E g with the true gradient.
-    dropped_good, dropped_bad: share of the tokens with factor 0, among A > 0 and A <= 0."""
+    """What a factor does, means (or `over`) of the draws. bias: |E g - true| / |true|. noise: the
+    std of one answer's gradient (root of the trace), over |true|. cosine: of E g with the true
+    gradient. dropped_good, dropped_bad: share of the tokens with factor 0, among A > 0 and
+    A <= 0."""
 
     bias: float
     noise: float
@@ -141,15 +170,18 @@ class Verdict:
         return float(np.sqrt(self.bias**2 + self.noise**2 / answers))
 
 
-def judge(both: Engines, rule: str | Callable = "nothing") -> Verdict:
-    """What a rule of RULES, or a function like them, does to the policy gradient.
+def judge(
+    both: Engines, rule: str | Callable = "nothing", over: Callable[..., Any] = np.mean
+) -> Verdict:
+    """What a rule of RULES or MORE, or a function like them, does to the policy gradient.
 
     Exact: g = sum_t f_t A grad log pi(y_t), mean and variance over all 256 answers of the engine;
-    the true gradient is the policy's own mean without a factor.
+    the true gradient is the policy's own mean without a factor. over: how bias, noise and cosine
+    of the draws become one number; np.median is not moved by a few draws with huge weights.
     """
-    if isinstance(rule, str) and rule not in RULES:
-        raise ValueError(f"There is no rule {rule!r}; there are {list(RULES)}.")
-    factor = RULES[rule] if isinstance(rule, str) else rule
+    if isinstance(rule, str) and rule not in _ALL:
+        raise ValueError(f"There is no rule {rule!r}; there are {list(_ALL)}.")
+    factor = _ALL[rule] if isinstance(rule, str) else rule
     A, w = np.broadcast_to(both.advantages, both.trainer.shape), both.ratio
     gap = np.exp(both.trainer) - np.exp(both.engine)
     f = factor(w, gap, A)
@@ -165,7 +197,7 @@ def judge(both: Engines, rule: str | Callable = "nothing") -> Verdict:
     def dropped(which: np.ndarray) -> float:
         return float((weight * (which & (f == 0))).sum() / (weight * which).sum())
 
-    return Verdict(float((off / size).mean()), float((noise / size).mean()), float(cosine.mean()),
+    return Verdict(float(over(off / size)), float(over(noise / size)), float(over(cosine)),
                    dropped(A > 0), dropped(A <= 0))  # fmt: skip
 
 
@@ -204,11 +236,12 @@ def train(
     seed: int = 0,
     lasts: int | None = None,
     answers: int | None = None,
+    jump: float | None = None,
 ) -> Run:
     """`steps` exact gradient steps of `draws` policies. The engine always has the policy's newest
     table, disturbed; lasts: after so many steps the disturbance is drawn anew, None: never. The
     baseline is the mean reward of the engine's answers. answers: a step sees so many of them,
-    drawn; None: all, each with its chance.
+    drawn; None: all, each with its chance. jump: the std of a jump, in logits (None: JUMP).
     """
     if rule not in _ALL:
         raise ValueError(f"There is no rule {rule!r}; there are {list(_ALL)}.")
@@ -217,7 +250,7 @@ def train(
     gen = np.random.default_rng(seed)
     shape = (draws, PREFIXES, TOKENS)
     logits = 1.5 * gen.standard_normal(shape)
-    moved = _disturbance(gen, flips, shape)
+    moved = _disturbance(gen, flips, shape, jump)
     dice = np.random.default_rng(seed + 1)  # another, or the disturbance would depend on answers
     told: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for step in range(steps + 1):
@@ -237,7 +270,7 @@ def train(
         push, _ = _gradient(both.table, chance, f * A)
         logits = logits + rate * push.reshape(shape)
         if lasts is not None and (step + 1) % lasts == 0 and step + 1 < steps:
-            moved = _disturbance(gen, flips, shape)
+            moved = _disturbance(gen, flips, shape, jump)
     return Run(*(np.stack(series, 1) for series in zip(*told, strict=True)))
 
 

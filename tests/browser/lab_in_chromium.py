@@ -106,6 +106,7 @@ FEWER = {
     "five_runs_explorer": 3,
     "full_card_explorer": 4,
     "slow_start_explorer": 4,
+    "which_rule_explorer": 3,
 }
 MOVED = {
     "answer_ratio_explorer": ("flipped tokens, %", "0.3"),
@@ -158,6 +159,7 @@ MOVED = {
     "two_authors_explorer": ("what it costs", "0.2"),
     "uphill_explorer": ("answers a step N", None),
     "ways_to_be_right_explorer": ("chance p", "0.1"),
+    "which_rule_explorer": ("engine", None),
     "wrong_critic_explorer": ("λ", "0.1"),
 }
 

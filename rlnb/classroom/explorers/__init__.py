@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.two_authors import two_authors_explorer
     from rlnb.classroom.explorers.uphill import uphill_explorer
     from rlnb.classroom.explorers.ways_to_be_right import ways_to_be_right_explorer
+    from rlnb.classroom.explorers.which_rule import which_rule_explorer
     from rlnb.classroom.explorers.wrong_critic import wrong_critic_explorer
 
 _HOME = {
@@ -117,6 +118,7 @@ _HOME = {
     "two_authors_explorer": "two_authors",
     "uphill_explorer": "uphill",
     "ways_to_be_right_explorer": "ways_to_be_right",
+    "which_rule_explorer": "which_rule",
     "wrong_critic_explorer": "wrong_critic",
 }
 
@@ -171,6 +173,7 @@ __all__ = [
     "two_authors_explorer",
     "uphill_explorer",
     "ways_to_be_right_explorer",
+    "which_rule_explorer",
     "wrong_critic_explorer",
 ]
 

@@ -25,7 +25,7 @@ PARTS = {
     "activations": (YELLOW, ""),
 }
 WORDS = {"trainer": "trainer: weights, gradients, AdamW", "frozen models": "reference",
-         "sampler": "the sampler's copy", "cache": "KV cache",
+         "sampler": "the engine's copy", "cache": "KV cache",
          "activations": "activations"}  # fmt: skip
 WRITING = ("trainer", "frozen models", "sampler", "cache")
 TRAINING = ("trainer", "frozen models", "sampler", "activations")

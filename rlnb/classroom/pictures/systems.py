@@ -20,18 +20,17 @@ from rlnb.classroom.figures import (
 )
 from rlnb.classroom.pictures.recorded_runs import evaluations
 from rlnb.toys.rollout_queue import Timeline
-from rlnb.toys.two_engines import Run, Verdict
+from rlnb.toys.two_engines import Verdict
 
 __all__ = [
-    "bias_and_noise", "bytes_by_method", "gaps", "learning_by_time", "one_bar", "many_policies",
-    "two_timelines",
+    "bias_and_noise", "bytes_by_method", "gaps", "learning_by_time", "one_bar", "two_timelines",
 ]  # fmt: skip
 
 TEXT = 10.5  # points: the size of the page's own text
 VERSIONS = (SKY, ORANGE, PURPLE, GREEN, WINE, BLUE)
 STATE = {
     "weights": (SKY, ""), "gradients": (ORANGE, "//"), "AdamW": (GREEN, ".."),
-    "frozen": (GREY, ""), "sampler": (PURPLE, "xx"),
+    "frozen": (GREY, ""), "engine": (PURPLE, "xx"),
 }  # fmt: skip
 
 
@@ -211,32 +210,3 @@ def bias_and_noise(found: Mapping[str, Verdict], caption: str) -> Picture:
     text = "; ".join(f"{name}: bias {v.bias:.3f}, noise {v.noise:.2f}" for name, v in found.items())
     return static_figure(build, size=(900, 300), caption=caption,
                          alt=f"Bias and noise of the corrections. {text}.")  # fmt: skip
-
-
-def many_policies(runs: Mapping[str, Run], caption: str, low: float = 0.8) -> Picture:
-    """Reward while training, a panel per rule and a thin line per policy; those that end below
-    `low` are thick."""
-
-    def build(figure, _):
-        each = 0.93 / len(runs)
-        for k, (name, run) in enumerate(runs.items()):
-            axes = _axes(figure, (0.065 + k * each, 0.2, each - 0.03, 0.68), "step",
-                         "mean reward" if k == 0 else "")  # fmt: skip
-            for reward in run.reward:
-                stuck = reward[-1] < low
-                axes.plot(reward, color=WINE if stuck else GREY, lw=2 if stuck else 0.7)
-            axes.axhline(low, color=BLACK, lw=0.8, ls=":")
-            axes.set(ylim=(0, 1.03), xlim=(0, run.reward.shape[1] - 1))
-            axes.set_title(f"{name}: {(run.reward[:, -1] < low).sum()} below {low}", fontsize=11,
-                           weight="bold")  # fmt: skip
-            if k:
-                axes.set_yticklabels(())
-
-    text = "; ".join(
-        f"{name}: lowest {run.reward[:, -1].min():.2f}, mean {run.reward[:, -1].mean():.2f}, "
-        f"{(run.reward[:, -1] < low).sum()} below {low}"
-        for name, run in runs.items()
-    )
-    return static_figure(build, size=(900, 240), caption=caption,
-                         alt=f"Rewards of {len(next(iter(runs.values())).reward)} policies while "
-                         f"they train. {text}.")  # fmt: skip

@@ -1,0 +1,88 @@
+"""Which correction leaves policies behind? Recorded, because 48 trainings take minutes.
+
+    python -m rlnb.classroom.left_behind data/runs/left_behind.json
+
+`DRAWS` policies of `two_engines` learn for `STEPS` steps of `ANSWERS` answers drawn from the
+engine, by every rule, engine and way the flips last. Kept of each: how many are below a mean reward
+of 0.8 after each of `SEEN` steps, how many end in each twentieth of 0 to 1, and bias and noise of
+the first step's push in lengths of the true push (medians of the policies).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlnb.shipped import data_folder
+from rlnb.toys.two_engines import JUMP, engines, judge, train
+
+__all__ = ["ENGINES", "LASTS", "RULES", "main", "measure", "recorded"]
+
+DRAWS, SEEN, ANSWERS, LOW, BINS = 300, (60, 240), 16, 0.8, 20
+STEPS = SEEN[-1]
+RULES = {  # what the page says -> what the toy says
+    "no correction": "nothing",
+    "exact weight": "weight of the answer",
+    "token weight": "weight of the token",
+    "TIS, cap 2": "truncated at 2",
+    "IcePop [1/2, 5]": "IcePop [1/2, 5]",
+    "IcePop [1/2, 2]": "IcePop [1/2, 2]",
+    "answer capped at 2": "answer truncated at 2",
+    "answer masked [1/2, 2]": "answer masked [1/2, 2]",
+}
+ENGINES = {  # share of the prefixes that are flipped, std of a jump in logits
+    "mild: 20 % flipped": (0.2, JUMP),
+    "all flipped": (1.0, JUMP),
+    "harsh: all flipped, far": (1.0, 2.5),
+}
+LASTS = {"one step": 1, "the whole run": None}
+
+
+def measure(rule: str, engine: str, lasts: str, draws: int = DRAWS) -> dict[str, Any]:
+    """One training of `draws` policies: {"lost" (one of each `SEEN`), "ends", "bias",
+    "noise"}, see the module."""
+    flips, jump = ENGINES[engine]
+    run = train(RULES[rule], flips, STEPS, draws=draws, lasts=LASTS[lasts], answers=ANSWERS,
+                jump=jump)  # fmt: skip
+    end = run.reward[:, -1]
+    one = judge(engines(flips, draws, jump=jump), RULES[rule], over=np.median)
+    return {"lost": [int((run.reward[:, step] < LOW).sum()) for step in SEEN],
+            "ends": np.histogram(end.clip(0, 1), BINS, (0, 1))[0].tolist(),
+            "bias": round(one.bias, 3), "noise": round(one.noise, 2)}  # fmt: skip
+
+
+@cache
+def recorded() -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
+    """The shipped record: engine -> lasts -> rule -> what `measure` returns."""
+    found: dict[str, Any] = json.loads(
+        (data_folder() / "runs" / "left_behind.json").read_text(encoding="utf-8")
+    )
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line of this module: writes what the file lacks; exit status 0."""
+    parser = argparse.ArgumentParser(
+        prog="python -m rlnb.classroom.left_behind", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("file", type=Path, help="the JSON file to complete")
+    file = parser.parse_args(arguments).file
+    found: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    for engine in ENGINES:
+        for lasts in LASTS:
+            rows = found.setdefault(engine, {}).setdefault(lasts, {})
+            for rule in [name for name in RULES if name not in rows]:
+                rows[rule] = measure(rule, engine, lasts)
+                file.write_text(json.dumps(found, separators=(",", ":")) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
