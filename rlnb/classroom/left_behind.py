@@ -1,11 +1,13 @@
 """Which correction leaves policies behind? Recorded, because 48 trainings take minutes.
 
     python -m rlnb.classroom.left_behind data/runs/left_behind.json
+    python -m rlnb.classroom.left_behind data/runs/left_behind_halves.json --halves
 
 `DRAWS` policies of `two_engines` learn for `STEPS` steps of `ANSWERS` answers drawn from the
 engine, by every rule, engine and way the flips last. Kept of each: how many are below a mean reward
 of 0.8 after each of `SEEN` steps, how many end in each twentieth of 0 to 1, and bias and noise of
-the first step's push in lengths of the true push (medians of the policies).
+the first step's push in lengths of the true push (medians of the policies). With --halves only the
+two sides of a cap, each alone, with the harsh engine and lasting flips: how many end behind.
 """
 
 from __future__ import annotations
@@ -20,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from rlnb.shipped import data_folder
-from rlnb.toys.two_engines import JUMP, engines, judge, train
+from rlnb.toys.two_engines import HALVES, JUMP, engines, judge, train
 
-__all__ = ["ENGINES", "LASTS", "RULES", "main", "measure", "recorded"]
+__all__ = ["ENGINES", "HALVES", "LASTS", "RULES", "halves", "main", "measure", "recorded"]
 
 DRAWS, SEEN, ANSWERS, LOW, BINS = 300, (60, 240), 16, 0.8, 20
 STEPS = SEEN[-1]
@@ -57,6 +59,20 @@ def measure(rule: str, engine: str, lasts: str, draws: int = DRAWS) -> dict[str,
             "bias": round(one.bias, 3), "noise": round(one.noise, 2)}  # fmt: skip
 
 
+def half(rule: str, draws: int = DRAWS) -> int:
+    """How many of `draws` policies one of HALVES leaves behind, harsh engine, lasting flips."""
+    flips, jump = ENGINES["harsh: all flipped, far"]
+    run = train(rule, flips, STEPS, draws=draws, answers=ANSWERS, jump=jump)
+    return int((run.reward[:, -1] < LOW).sum())
+
+
+def halves() -> dict[str, int]:
+    """The shipped record of `half`, by rule of HALVES."""
+    path = data_folder() / "runs" / "left_behind_halves.json"
+    found: dict[str, int] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
 @cache
 def recorded() -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
     """The shipped record: engine -> lasts -> rule -> what `measure` returns."""
@@ -73,8 +89,15 @@ def main(arguments: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("file", type=Path, help="the JSON file to complete")
-    file = parser.parse_args(arguments).file
+    parser.add_argument("--halves", action="store_true", help="the two sides of a cap")
+    args = parser.parse_args(arguments)
+    file = args.file
     found: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    if args.halves:
+        for rule in [name for name in HALVES if name not in found]:
+            found[rule] = half(rule)
+            file.write_text(json.dumps(found) + "\n", encoding="utf-8")
+        return 0
     for engine in ENGINES:
         for lasts in LASTS:
             rows = found.setdefault(engine, {}).setdefault(lasts, {})

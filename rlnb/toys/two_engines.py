@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "BY_SIGN", "MORE", "ONE_BACK", "RULES", "Engines", "Run", "Verdict", "engines", "factors",
-    "judge", "learn", "train",
+    "BY_SIGN", "HALVES", "MORE", "ONE_BACK", "RULES", "Engines", "Run", "Verdict", "engines",
+    "factors", "judge", "learn", "train",
 ]  # fmt: skip
 
 TOKENS, LENGTH = 4, 4
@@ -119,6 +119,15 @@ MORE: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
     ),
 }
 
+# a cap at 2 has two sides: above 1 it raises a push, below 1 it damps one. Each alone, by token and
+# by answer.
+HALVES: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+    "token, above 1": lambda w, gap, A: np.clip(w, 1.0, 2.0),
+    "token, below 1": lambda w, gap, A: np.minimum(w, 1.0),
+    "answer, above 1": lambda w, gap, A: np.clip(_answer(w), 1.0, 2.0),
+    "answer, below 1": lambda w, gap, A: np.minimum(_answer(w), 1.0),
+}
+
 
 def _icepop_but(above: bool, good: bool) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Any]:
     """IcePop, with the pushes above (or below) the band on tokens with A > 0 (or not) kept."""
@@ -136,7 +145,7 @@ ONE_BACK = {
     for place in ("above", "below")
     for sign in "><"
 }
-_ALL = RULES | MORE | BY_SIGN | ONE_BACK
+_ALL = RULES | MORE | HALVES | BY_SIGN | ONE_BACK
 
 
 def factors(rule: str, w: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ GOALS = (
     (full_card, full_card.smallest_stage),
     (stale_queue, stale_queue.fresh_and_busy),
     (stale_queue, stale_queue.none_old),
-    (which_rule, which_rule.late_not_lost),
+    (which_rule, which_rule.capping_is_worse),
 )
 
 
@@ -75,7 +75,7 @@ def test_flips_drawn_anew_halfway_leave_far_fewer_policies_behind():
         (stale_queue.stale_queue_explorer, {"lag": 1}),
         (stale_queue.stale_queue_explorer, {"in_order": True, "lag": 1}),
         (engine_rules.engine_rules_explorer, {"rule": "no correction"}),
-        (which_rule.which_rule_explorer, {"rule": "IcePop [1/2, 2]", "lasts": "one step"}),
+        (which_rule.which_rule_explorer, {"engine": "all flipped", "steps": 60}),
     ],
 )
 def test_explorers_draw_and_say_what_they_show(make, moved):
@@ -93,7 +93,6 @@ def test_the_slot_that_all_wait_for_is_shown():
 
 
 def test_pictures_draw_and_say_their_numbers():
-    assert "15.2" in pictures.one_bar(15.24, 80, "c").alt
     table = {"PPO": {"weights": 4, "frozen": 4}, "GRPO": {"weights": 2, "engine": 2}}
     assert "together 8" in pictures.bytes_by_method(table, "c").alt
     run = simulate(8, 8, 0, 1.0, steps=6)
@@ -176,14 +175,30 @@ def test_the_record_is_what_the_toy_gives():
         )
 
 
-def test_only_masks_under_changing_flips_are_late_and_not_lost():
-    found = left_behind.recorded()
-    done = {(e, how, r) for e, a in found.items() for how, b in a.items() for r in b
-            if which_rule.late_not_lost(which_rule.compute(r, e, how))}  # fmt: skip
-    harsh = ("harsh: all flipped, far", "one step")
-    assert done == {(*harsh, "IcePop [1/2, 2]"), (*harsh, "answer masked [1/2, 2]")}
-    for engine in found.values():
+def test_capping_is_worse_only_early_and_under_changing_flips():
+    settings = [(e, how, n) for e in left_behind.ENGINES for how in left_behind.LASTS
+                for n in left_behind.SEEN]  # fmt: skip
+    done = [at for at in settings if which_rule.capping_is_worse(which_rule.compute(*at))]
+    assert done == [("harsh: all flipped, far", "one step", 60)]
+    behind = which_rule.compute(*done[0])["behind"]
+    assert (behind["answer capped at 2"], behind["no correction"]) == (36, 2)
+    for engine in left_behind.recorded().values():
         assert all(row["lost"][1] == 0 for row in engine["one step"].values())
+
+
+def test_a_cap_harms_by_its_lower_side_and_only_by_token(tmp_path, monkeypatch):
+    found = left_behind.halves()
+    assert found == {"token, above 1": 25, "token, below 1": 69, "answer, above 1": 36,
+                     "answer, below 1": 16}  # fmt: skip
+    assert left_behind.half("token, below 1", draws=40) > left_behind.half(
+        "token, above 1", draws=40
+    )
+    file = tmp_path / "halves.json"
+    monkeypatch.setattr(left_behind, "half", lambda rule: 7)
+    assert left_behind.main([str(file), "--halves"]) == 0
+    monkeypatch.setattr(left_behind, "half", lambda rule: 1 / 0)
+    assert left_behind.main([str(file), "--halves"]) == 0
+    assert set(file.read_text().split('"')[1::2]) == set(two_engines.HALVES)
 
 
 def test_a_lasting_gap_orders_the_rules_by_what_they_push():

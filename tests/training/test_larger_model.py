@@ -93,3 +93,15 @@ def test_the_study_completes_a_file(tmp_path, capsys):
     assert path.read_text(encoding="utf-8") == first
     direct_only.measure(path, at=(0, 1), seeds=(0, 1), prompts=2)
     assert [row["step"] for row in direct_only.reports(path)[1]] == [0, 1]
+
+
+def test_the_worst_token_of_a_step_is_a_tenth_of_a_nat_off_and_once_far():
+    """Page 19: a bfloat16 sampler beside a trainer under bfloat16 autocast."""
+    gaps, tokens = [], []
+    for seed in range(3):
+        records = read(RUNS / f"chain_large_seed{seed}.jsonl")
+        gaps += series(records, "sampling/logp_difference").values()
+        tokens += [2048 * x for x in series(records, "completions/mean_length").values()]
+    assert len(gaps) == 180 and sorted(gaps)[90] == pytest.approx(0.12, abs=0.006)
+    assert max(gaps) == pytest.approx(1.55, abs=0.01)
+    assert 30_000 < min(tokens) < max(tokens) < 80_000

@@ -23,7 +23,7 @@ from rlnb.toys.rollout_queue import Timeline
 from rlnb.toys.two_engines import Verdict
 
 __all__ = [
-    "bias_and_noise", "bytes_by_method", "gaps", "learning_by_time", "one_bar", "two_timelines",
+    "bias_and_noise", "bytes_by_method", "gaps", "learning_by_time", "two_timelines",
 ]  # fmt: skip
 
 TEXT = 10.5  # points: the size of the page's own text
@@ -40,21 +40,6 @@ def _axes(figure, box, xlabel="", ylabel=""):
     axes.set_ylabel(ylabel, fontsize=TEXT)
     axes.tick_params(labelsize=TEXT)
     return axes
-
-
-def one_bar(weights: float, card: float, caption: str) -> Picture:
-    """GB of the weights beside what a card has."""
-
-    def build(figure, _):
-        axes = _axes(figure, (0.1, 0.4, 0.86, 0.5), "GB")
-        axes.barh([0], [weights], color=SKY, height=0.6)
-        axes.text(weights + 0.8, 0, f"the weights, {weights:.1f} GB", va="center", fontsize=11)
-        axes.axvline(card, color=BLACK, ls="--")
-        axes.text(card - 0.8, 0.0, "the card", ha="right", va="center", fontsize=11)
-        axes.set(xlim=(0, card + 4), ylim=(-0.6, 0.6), yticks=())
-
-    alt = f"Weights of {weights:.1f} GB on a card of {card:.0f} GB."
-    return static_figure(build, size=(900, 130), caption=caption, alt=alt)
 
 
 def bytes_by_method(table: Mapping[str, Mapping[str, float]], caption: str) -> Picture:
