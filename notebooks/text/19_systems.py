@@ -76,9 +76,9 @@ reveal("systems.1",
            "collected?",
            "20: 2 + 2, and in float32 two moments and copies of weights "
            "and gradients":
-           "Float32 gradients need no second copy of the weights: FSDP "
-           "keeps weights and gradients in float32 and makes bfloat16 "
-           "copies on the way. 4 + 4 + 8 are 16 again.",
+           "Where gradients are summed in float32 it is 18 or 20. The "
+           "usual count leaves that out. (FSDP holds weights, gradients "
+           "and moments in float32: 4 + 4 + 8 are 16 again.)",
        })
 
 # %% [markdown]
@@ -166,16 +166,16 @@ rows = "".join(
     f"{sent * 2 * QWEN_7B.parameters / 50e9:.1f} s | "
     f"{sent * 2 * QWEN_7B.parameters / 450e9:.1f} s |\n"
     for stage, (what, sent) in enumerate(zip(made_of, traffic)))
-rate, per_token = 4e14, 8 * QWEN_7B.parameters         # operations
-computing = micro * 8192 * per_token / rate
-tokens = [3 / 4 * 3 * 2 * QWEN_7B.parameters / speed * rate / per_token
+token = 8 * QWEN_7B.parameters / 4e14                  # seconds
+computing = micro * 8192 * token
+hidden = [3 / 4 * 3 * 2 * QWEN_7B.parameters / speed / token
           for speed in (50e9, 450e9)]
-cost = ("**Computing** takes 8 operations a parameter and token (2 "
-        "forward, 4 backward, 2 for layers computed anew, *gradient "
-        f"checkpointing*): at an assumed 4e14 a second {computing:.0f} s, "
-        "behind which even stage 3 can hide its traffic. **With short "
-        f"micro-batches it cannot:** stage 3 needs about {tokens[0]:,.0f} "
-        f"tokens in each over a network, {tokens[1]:,.0f} over NVLink.")
+cost = (f"**Computing** takes about {computing:.0f} s (8 operations a "
+        "parameter and token: 2 forward, 4 backward, 2 for layers computed "
+        "anew, *gradient checkpointing*; 4e14 a second). So with answers "
+        "of 8,192 tokens even stage 3 can hide its traffic. Short ones are "
+        f"packed, into micro-batches of at least {hidden[0]:,.0f} tokens, "
+        f"or {hidden[1]:,.0f} with NVLink.")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -265,9 +265,14 @@ reveal("systems.3", "about 13 %",
 # <details><summary>One level deeper: why are idle slots dear?</summary>
 #
 # To write one token in every slot, the card reads all weights once: 15 GB at
-# 3.35 <!-- cited: 3.35, 4.5 --> TB/s on an H100, which takes 4.5 ms for one slot or for 64. It also
-# reads the caches: 64 answers of 8,192 tokens are 30 GB, 9 ms more. So with 64 slots at
-# work a token takes three times as long as with one, and 64 tokens are written.
+# 3.35 <!-- cited: 3.35, 4.5, 4.5, 74, 592, 639, 74, 80, 0.3 --> TB/s on an H100, which takes 4.5 ms
+# for one slot or for 64. It also reads the caches: 64 answers half way to 8,192 tokens are 15 GB,
+# 4.5 ms more. So with 64 slots at work a token takes twice as long, and 64 tokens are written.
+#
+# **How many cards should write?** So many that writing takes as long as training. 64 answers of
+# 8,192 tokens take a card 74 s, 512 of them 592 card-seconds. Training on them takes 639, at 8
+# operations a parameter and token and 4e14 a second, without a reference. Of sixteen H100s eight
+# write, 74 s, and eight train, 80 s. Sending the new weights, 15 GB at 50 GB/s, takes 0.3 s.
 # </details>
 #
 # What does running ahead cost? The answers get old. The **age** (staleness) of an answer is the
@@ -312,35 +317,19 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # 1. Take 16 slots and one batch ahead. Few answers are open, so they are young, and the slots are
-#    always busy. But a step takes 4.01 <!-- cited: 4.01, 4.31, 2.20 --> (less on a card, where 16
-#    slots write faster than 64): **busy is not fast.**
+#    always busy. But a step takes 4.01 <!-- cited: 4.01, 4.31, 2.20, 3.85 --> (less on a card,
+#    where 16 slots write faster than 64): **busy is not fast.**
 # 2. Take them in order, with 64 slots three or four batches ahead. Then the first 64 answers belong
 #    to the first step, the next 64 to the second, and so on. With four batches ahead an answer may
 #    be begun at most four updates before its own step. So **the number of batches ahead caps every
 #    age. The price is waiting** for the slowest of a step's own 64. With one batch ahead the oldest
-#    is 1 instead of 26, and a step takes 4.31 instead of 1.11. With four it takes 2.20.
+#    is 1 instead of 26, and a step takes 4.31 instead of 1.11. With four it takes 2.20, but then
+#    the mean age is 3.85: no answer is very old, and nearly all are old.
 # </details>
 #
 # **What the queue leaves out.** GRPO needs all answers to a prompt, so its trainer waits for whole
 # groups. Short answers are done first, and long ones get old: if you throw old answers away, you
 # favour the short.
-#
-# **How many cards should write?** As many as make writing a batch take as long as training on it.
-# Sixteen H100s, 512 answers of 8,192 tokens, 64 slots on a card: <!-- cited: 8,192 -->
-
-# %% jupyter={"source_hidden": true}
-# sixteen cards, printed
-weights, cache = 2 * QWEN_7B.parameters, 64 * 8192 * 2 * 28 * 4 * 128 * 2
-write = 512 / 64 * 8192 * (weights + cache) / 3.35e12   # bytes / speed
-learn = 512 * 8192 * 8 * QWEN_7B.parameters / 4e14      # operations / rate
-cards = round(16 * write / (write + learn))
-print(f"to write {write:.0f} card-seconds, to train {learn:.0f}")
-print(f"{cards} cards write for {write / cards:.0f} s, "
-      f"{16 - cards} train for {learn / (16 - cards):.0f} s")
-print(f"new weights to the engine, at 50 GB/s: {weights / 50e9:.1f} s")
-
-# %% [markdown]
-# (Every answer has full length here, and bandwidth and operations are used as assumed above.)
 #
 # Does age hurt? We trained the course's small model for 40 updates on answers of age 0, 1, 4 or 8.
 # Each token is weighted by its ratio to the policy that wrote it, without a clip.
@@ -409,10 +398,6 @@ pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
 # %% [markdown]
 # **Rounding alone makes a small gap here; rounding that flips the router makes a large one.** So
 # replay the experts, and keep the engine's log-prob of every token.
-#
-# On an H100, with 25 million dense weights and bfloat16 on both sides (21), the worst of a step's
-# 30,000 to 80,000 tokens was off by 0.12 nats, the median of 180 steps, and once by
-# 1.5. <!-- cited: 25, 30,000, 80,000, 0.12, 180, 1.5 -->
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -457,9 +442,10 @@ for name, row, last in zip(("pi", "mu", "w_t = pi / mu"), cells, (
 # for all four tokens: 40 pushes. Trainers mostly take a smaller factor:
 
 # %% jupyter={"source_hidden": true}
-# five rules on our answer, printed
+# six rules on our answer, printed
 named = {"no correction": ("nothing", "1"),
          "exact weight": ("weight of the answer", "w"),
+         "token weight": ("weight of the token", "w_t"),
          "TIS, cap 2": ("truncated at 2", "min(w_t, 2)"),
          "answer capped at 2": ("answer truncated at 2", "min(w, 2)"),
          "IcePop [1/2, 5]": ("IcePop [1/2, 5]",
@@ -471,15 +457,21 @@ for name, (rule, how) in named.items():
 
 # %% [markdown]
 # ([TIS, Yao et al., 2025](https://fengyao.notion.site/off-policy-rl);
-# [IcePop, arXiv 2510.18855](https://arxiv.org/abs/2510.18855), with the band that verl presets.)
+# [IcePop, arXiv 2510.18855](https://arxiv.org/abs/2510.18855), with the band that libraries take as
+# its default.)
 #
 # ### Who is left behind?
 #
 # **The toy.** An answer is four tokens out of four symbols; a random quarter of the 256 answers is
-# right. 300 policies learn for 240 steps of 16 answers, each from its own engine. A **mild** engine
-# flips 20 % of the prefixes: their log-odds move by a std of 1.5. A **harsh** one flips every
-# prefix, by a std of 2.5. The flips last for the whole run. A policy whose reward ends below 0.8
-# is **behind**. <!-- cited: 16, 240, 1.5, 2.5 -->
+# right. 300 policies learn by gradient ascent on a table of logits, for 240 steps of 16 answers,
+# each from its own engine. A **mild** engine flips 20 % of the prefixes: their logits move by a std
+# of 1.5. A **harsh** one flips every prefix, by a std of 2.5. (Our router: 0.77 %, and milder.) The
+# flips last for the whole run. A policy whose reward ends below 0.8 is **behind**: some answer that
+# it likes and the engine seldom writes was not pushed
+# enough. <!-- cited: 16, 240, 1.5, 2.5, 0.77 -->
+#
+# Under the harsh engine all four tokens of such an answer are flipped, for example with weights of
+# 1/4, 8, 1/2 and 20, whose product is 20 again. <!-- cited: 8, 20 -->
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -490,66 +482,80 @@ ends = {name: (mild[name]["lost"][1], harsh[name]["lost"][1])
 predict("systems.5", "With the harsh engine and no correction "
         f"{ends['no correction'][1]} of 300 are behind. How many are with "
         "a cap at 2, on each token (TIS) or on the whole answer?",
-        ["TIS 7, the answer capped 56", "TIS 15, the answer capped 15",
+        ["TIS 7, the answer capped 56", "TIS 10, the answer capped 20",
          "TIS 30, the answer capped 30", "TIS 56, the answer capped 7"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 each = "".join(f"| {name} | {a} | {b} |\n" for name, (a, b) in ends.items())
 two = halves()
-told = ("**A cap has two sides.** Above 1 it raises a push, below 1 it "
-        "damps one. With every prefix flipped, an answer that the engine "
-        "seldom writes has some tokens with a small w_t as well, and TIS "
-        "damps these. Each side alone: damping by token leaves "
-        f"{two['token, below 1']} behind, raising by token "
-        f"{two['token, above 1']}. Damping by answer leaves "
-        f"{two['answer, below 1']}: it hits only answers that the engine "
-        "writes too often as a whole.")
+told = ("Look at the weights 1/4, 8, 1/2, 20. Each token's push should be "
+        "multiplied by 20.\n\n"
+        "| factor on | token 1 | 2 | 3 | 4 |\n|---|---|---|---|---|\n"
+        "| no correction | 1 | 1 | 1 | 1 |\n"
+        "| TIS, cap 2 | 1/4 | 2 | 1/2 | 2 |\n"
+        "| answer capped at 2 | 2 | 2 | 2 | 2 |\n"
+        "| IcePop [1/2, 5] | 0 | 0 | 1/2 | 0 |\n\n"
+        "**TIS raises two pushes that were too weak, and weakens the two "
+        "others.** The weakening is what costs: alone it leaves "
+        f"{two['token, below 1']} behind, the raising alone "
+        f"{two['token, above 1']} (no correction 31, ± 5 by chance). "
+        "IcePop removes three of the four.")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("systems.5", "TIS 56, the answer capped 7",
        "By token, the cap does more harm than no correction; by answer it "
-       f"helps.\n\n| behind, of 300 | mild | harsh |\n|---|---|---|\n{each}"
-       f"\n{told} A mask gives exactly the answers that are written too "
-       "seldom nothing at all.",
+       "helps.\n\n| behind, of 300 | mild | harsh |\n|---|---|---|\n"
+       f"{each}\n{told}",
        instead={
            "TIS 7, the answer capped 56":
-           "TIS acts on the flipped token alone, and that sounds right. "
-           "But look at the harsh engine: which token is not flipped?",
-           "TIS 15, the answer capped 15":
-           "On our one answer both give 4 pushes for 2. What do they do "
-           "to tokens with w_t below 1?",
+           "TIS acts on each token by its own weight, and that sounds "
+           "right. But what does it do to 1/4 and 1/2?",
+           "TIS 10, the answer capped 20":
+           "Both raise, at most to 2. Which of them also weakens?",
            "TIS 30, the answer capped 30":
            "A factor of 2 is little beside 20. But a cap at 2 also lets "
            "factors below 1 through.",
        })
 
 # %% [markdown]
-# **With the mild engine no correction was needed.** (Its gap is larger than our router's.) Do flips
-# have to last to do harm? In the explorer they can also be drawn anew in every step.
+# <details><summary>One level deeper: slow, or shut out?</summary>
+#
+# After 2,000 steps in place of 240 no correction leaves 6 behind, TIS 14, the capped answer 1,
+# IcePop
+# 181. So most are only slow; IcePop shuts policies out. <!-- cited: 2,000, 6, 14, 1, 181 -->
+# </details>
+#
+# **With the mild engine no correction was needed. Why, then, do labs use TIS and IcePop?** They
+# report steadier training: TIS with 8-bit engines, IcePop with mixtures of experts. Their answers
+# have thousands of tokens, and one huge push moves weights that all answers share. The toy has
+# neither. It shows the price: a factor below 1, or 0, on a push that was needed.
+#
+# And do flips have to last? In the explorer they can also be drawn anew in every step.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t3", which_rule.which_rule_explorer(),
-     ("Capping the whole answer left 7 behind where no correction left "
-      "31. Find a setting in which capping leaves at least ten more than "
-      "no correction. Say first which of the three sliders will decide.",
+     ("Say first, for TIS and for the capped answer: better or worse than "
+      "no correction, if the flips last? And if they are drawn anew in "
+      "every step? Then find a setting in which the capped answer leaves "
+      "at least ten more behind than no correction.",
       which_rule.capping_is_worse))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# Harsh engine, flips drawn anew in every step, 60 steps: capped 36, no correction 2. After 240
-# steps nobody is behind under any rule, for what this step's engine seldom writes, the next one's
-# does. **A gap that changes costs time; a gap that lasts shuts policies out.** While it changes, a
-# factor below 1 only slows. <!-- cited: 36, 2, 60, 240 -->
+# Harsh engine, 60 steps. If the flips last, no correction leaves 121 behind, TIS 135, the capped
+# answer 49. Drawn anew in every step, no correction leaves 2, TIS 24, the capped answer 36. An
+# answer that one step's engine seldom writes, another step's engine writes often: no push is
+# missing for long, and every factor below 1 only slows. <!-- cited: 60, 121, 135, 49, 2, 24, 36 -->
 # </details>
 #
 # ### What does the exact weight cost?
 #
 # It left nobody behind. But the toy hardly punishes noise: 64 of its 256 answers are right, and
-# finding one is enough. As a product over all tokens, the exact weight gets noisier with length
+# finding one is enough. And four tokens are few: a product over all tokens gets noisier with length
 # (04). <!-- cited: 64 -->
 
 # %% jupyter={"source_hidden": true}
@@ -562,19 +568,23 @@ predict("systems.4", "512 answers of 1,000 tokens, the router's gap (std "
 # the answer
 batch = 512
 dice = torch.Generator().manual_seed(0)
-table = ("| tokens | std of log w | share of 512 |\n"
-         "|---|---|---|\n")
+table = ("| tokens | std of log w | share of 512 | capped at 2 |\n"
+         "|---|---|---|---|\n")
 
-def count(log_w):
-    v = log_w.view(200, batch).exp()
+def count(w):
+    v = w.view(200, batch)
     return (v.sum(1) ** 2 / v.square().sum(1) / batch).mean()
 
 for T in (50, 1000, 8000):
     pick = torch.randint(400, (200 * batch, T // 50), generator=dice)
     log_w = gap.sum(1)[pick].sum(1)
-    table += f"| {T:,} | {log_w.std():.2f} | {count(log_w):.0%} |\n"
+    whole = log_w.exp()
+    table += (f"| {T:,} | {log_w.std():.2f} | {count(whole):.0%} | "
+              f"{count(whole.clamp(max=2)):.0%} |\n")
     if T == 1000:
         s = log_w.std()
+w_t = gap.exp()
+alone = w_t.sum() ** 2 / w_t.square().sum() / w_t.numel()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -584,18 +594,21 @@ reveal("systems.4", "about 170",
        "and so **the std of log w is the gap times √T**. That gives 0.0521 "
        f"· √1000 = {gap.std() * 1000 ** 0.5:.2f}; the joined answers have "
        f"{s:.2f}.\n\n{table}\n"
-       f"If log w were normal, e^(−s²) = {(-s * s).exp():.0%} would count. "
-       f"But this gap reaches {gap.min():.1f} on one side and "
-       f"+{gap.max():.1f} on the other: the far answers have tiny weights, "
-       "and cost little. (And the engine seldom writes what π likes much "
-       "better: the largest weights are missing from its log.)",
+       f"For a normal log w, e^(−s²) = {(-s * s).exp():.0%} would count "
+       "(in a batch of 512 some 12 %). But this gap reaches "
+       f"{gap.min():.1f} on one side and +{gap.max():.1f} on the other: "
+       "the far answers have tiny weights, and cost little. **Nor does a "
+       "cap save long answers.** A token's own weight w_t has no product "
+       f"in it: {alone:.1%} of the tokens count, at every length. Its "
+       "price is bias: it does not know that its prefix was reached too "
+       "seldom or too often.",
        instead={
            "about 490":
            "At 50 tokens, yes. The std of a sum of 1,000 gaps is √1000 = "
            "32 times that of one.",
            "about 40":
-           "That would be right if log w were normal. In "
-           "the router's picture, are both sides equally long?",
+           "So it would be for a normal log w and an endless batch. In the "
+           "router's picture, are both sides equally long?",
            "about 7":
            "At 8,000 tokens, yes.",
        })
@@ -612,12 +625,15 @@ reveal("systems.4", "about 170",
 # or of the whole answer, holds age and gap, and $c$ is one of the factors above. It costs one more
 # forward pass. AReaL calls this loss *decoupled*.
 #
-# **Advice, from a toy of four tokens.**
+# **Advice, as far as our toys go.**
 #
-# 1. Remove what lasts: another temperature, log-probs taken before top-p, old weights, flipped
-#    experts (replay them: R3, [arXiv 2510.11370](https://arxiv.org/abs/2510.11370)).
+# 1. Remove what lasts. In this order: old weights in the engine, another temperature, log-probs
+#    taken before top-p, another number format, flipped experts (replay them: R3,
+#    [arXiv 2510.11370](https://arxiv.org/abs/2510.11370)).
 # 2. Compare with no correction: at small gaps none was needed.
-# 3. If a large gap stays, cap the whole answer. In long answers look at the effective share.
+# 3. Short answers: the exact weight, capped if it is too noisy. Long ones: the token's own weight,
+#    or TIS, the most robust rule in
+#    [one published comparison](https://www.llmdata.com/blog/mismatch-praxis).
 # 4. If you mask, log what is dropped by the sign of $A$.
 #
 # More rules, their bias and noise, and repairs: [statements 19](statements/19_systems.ipynb).

@@ -2,12 +2,14 @@
 
     python -m rlnb.classroom.left_behind data/runs/left_behind.json
     python -m rlnb.classroom.left_behind data/runs/left_behind_halves.json --halves
+    python -m rlnb.classroom.left_behind data/runs/left_behind_long.json --long
 
 `DRAWS` policies of `two_engines` learn for `STEPS` steps of `ANSWERS` answers drawn from the
 engine, by every rule, engine and way the flips last. Kept of each: how many are below a mean reward
 of 0.8 after each of `SEEN` steps, how many end in each twentieth of 0 to 1, and bias and noise of
 the first step's push in lengths of the true push (medians of the policies). With --halves only the
-two sides of a cap, each alone, with the harsh engine and lasting flips: how many end behind.
+two sides of a cap, each alone, with the harsh engine and lasting flips: how many end behind. With
+--long, the same engine for 2,000 steps.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ import numpy as np
 from rlnb.shipped import data_folder
 from rlnb.toys.two_engines import HALVES, JUMP, engines, judge, train
 
-__all__ = ["ENGINES", "HALVES", "LASTS", "RULES", "halves", "main", "measure", "recorded"]
+__all__ = [
+    "ENGINES", "HALVES", "LASTS", "LATE", "LONG", "RULES", "half", "halves", "long", "longest",
+    "main", "measure", "recorded",
+]  # fmt: skip
 
 DRAWS, SEEN, ANSWERS, LOW, BINS = 300, (60, 240), 16, 0.8, 20
 STEPS = SEEN[-1]
@@ -44,6 +49,7 @@ ENGINES = {  # share of the prefixes that are flipped, std of a jump in logits
     "harsh: all flipped, far": (1.0, 2.5),
 }
 LASTS = {"one step": 1, "the whole run": None}
+LONG, LATE = ("no correction", "TIS, cap 2", "answer capped at 2", "IcePop [1/2, 5]"), (240, 2000)
 
 
 def measure(rule: str, engine: str, lasts: str, draws: int = DRAWS) -> dict[str, Any]:
@@ -66,19 +72,33 @@ def half(rule: str, draws: int = DRAWS) -> int:
     return int((run.reward[:, -1] < LOW).sum())
 
 
+def long(rule: str, draws: int = DRAWS, at: tuple[int, ...] = LATE) -> list[int]:
+    """How many of `draws` policies are behind after each number of steps `at`, as in `half`."""
+    flips, jump = ENGINES["harsh: all flipped, far"]
+    run = train(RULES[rule], flips, at[-1], draws=draws, answers=ANSWERS, jump=jump)
+    return [int((run.reward[:, step] < LOW).sum()) for step in at]
+
+
+def _shipped(name: str) -> Any:
+    return json.loads((data_folder() / "runs" / name).read_text(encoding="utf-8"))
+
+
 def halves() -> dict[str, int]:
     """The shipped record of `half`, by rule of HALVES."""
-    path = data_folder() / "runs" / "left_behind_halves.json"
-    found: dict[str, int] = json.loads(path.read_text(encoding="utf-8"))
+    found: dict[str, int] = _shipped("left_behind_halves.json")
+    return found
+
+
+def longest() -> dict[str, list[int]]:
+    """The shipped record of `long`, by rule of LONG: behind after each of LATE steps."""
+    found: dict[str, list[int]] = _shipped("left_behind_long.json")
     return found
 
 
 @cache
 def recorded() -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
     """The shipped record: engine -> lasts -> rule -> what `measure` returns."""
-    found: dict[str, Any] = json.loads(
-        (data_folder() / "runs" / "left_behind.json").read_text(encoding="utf-8")
-    )
+    found: dict[str, Any] = _shipped("left_behind.json")
     return found
 
 
@@ -90,12 +110,13 @@ def main(arguments: list[str] | None = None) -> int:
     )  # fmt: skip
     parser.add_argument("file", type=Path, help="the JSON file to complete")
     parser.add_argument("--halves", action="store_true", help="the two sides of a cap")
+    parser.add_argument("--long", action="store_true", help="2,000 steps")
     args = parser.parse_args(arguments)
     file = args.file
     found: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.exists() else {}
-    if args.halves:
-        for rule in [name for name in HALVES if name not in found]:
-            found[rule] = half(rule)
+    if args.halves or args.long:
+        for rule in [name for name in (LONG if args.long else HALVES) if name not in found]:
+            found[rule] = long(rule) if args.long else half(rule)
             file.write_text(json.dumps(found) + "\n", encoding="utf-8")
         return 0
     for engine in ENGINES:

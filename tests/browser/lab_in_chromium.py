@@ -106,7 +106,7 @@ FEWER = {
     "five_runs_explorer": 3,
     "full_card_explorer": 4,
     "slow_start_explorer": 4,
-    "which_rule_explorer": 3,
+    "which_rule_explorer": 2,
 }
 MOVED = {
     "answer_ratio_explorer": ("flipped tokens, %", "0.3"),

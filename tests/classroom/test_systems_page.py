@@ -75,7 +75,7 @@ def test_flips_drawn_anew_halfway_leave_far_fewer_policies_behind():
         (stale_queue.stale_queue_explorer, {"lag": 1}),
         (stale_queue.stale_queue_explorer, {"in_order": True, "lag": 1}),
         (engine_rules.engine_rules_explorer, {"rule": "no correction"}),
-        (which_rule.which_rule_explorer, {"engine": "all flipped", "steps": 60}),
+        (which_rule.which_rule_explorer, {"engine": "all flipped"}),
     ],
 )
 def test_explorers_draw_and_say_what_they_show(make, moved):
@@ -176,12 +176,13 @@ def test_the_record_is_what_the_toy_gives():
 
 
 def test_capping_is_worse_only_early_and_under_changing_flips():
-    settings = [(e, how, n) for e in left_behind.ENGINES for how in left_behind.LASTS
-                for n in left_behind.SEEN]  # fmt: skip
+    settings = [(e, how) for e in left_behind.ENGINES for how in left_behind.LASTS]
     done = [at for at in settings if which_rule.capping_is_worse(which_rule.compute(*at))]
-    assert done == [("harsh: all flipped, far", "one step", 60)]
-    behind = which_rule.compute(*done[0])["behind"]
-    assert (behind["answer capped at 2"], behind["no correction"]) == (36, 2)
+    assert done == [("harsh: all flipped, far", "one step")]
+    names = ("no correction", "TIS, cap 2", "answer capped at 2")
+    for lasts, said in (("one step", [2, 24, 36]), ("the whole run", [121, 135, 49])):
+        behind = which_rule.compute("harsh: all flipped, far", lasts)["behind"]
+        assert [behind[name] for name in names] == said
     for engine in left_behind.recorded().values():
         assert all(row["lost"][1] == 0 for row in engine["one step"].values())
 
@@ -193,12 +194,21 @@ def test_a_cap_harms_by_its_lower_side_and_only_by_token(tmp_path, monkeypatch):
     assert left_behind.half("token, below 1", draws=40) > left_behind.half(
         "token, above 1", draws=40
     )
+    assert left_behind.longest() == {
+        "no correction": [31, 6], "TIS, cap 2": [56, 14], "answer capped at 2": [7, 1],
+        "IcePop [1/2, 5]": [207, 181],
+    }  # fmt: skip
+    early, late = left_behind.long("IcePop [1/2, 5]", draws=10, at=(5, 20))
+    assert 0 < late <= early <= 10
     file = tmp_path / "halves.json"
     monkeypatch.setattr(left_behind, "half", lambda rule: 7)
     assert left_behind.main([str(file), "--halves"]) == 0
     monkeypatch.setattr(left_behind, "half", lambda rule: 1 / 0)
     assert left_behind.main([str(file), "--halves"]) == 0
     assert set(file.read_text().split('"')[1::2]) == set(two_engines.HALVES)
+    monkeypatch.setattr(left_behind, "long", lambda rule: [2, 1])
+    assert left_behind.main([str(tmp_path / "long.json"), "--long"]) == 0
+    assert left_behind.LONG[0] in (tmp_path / "long.json").read_text()
 
 
 def test_a_lasting_gap_orders_the_rules_by_what_they_push():
