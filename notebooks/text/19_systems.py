@@ -168,13 +168,10 @@ token = 8 * QWEN_7B.parameters / 4e14                  # seconds
 computing = micro * 8192 * token
 hidden = [3 / 4 * 3 * 2 * QWEN_7B.parameters / speed / token
           for speed in (50e9, 450e9)]
-cost = (f"**Computing** takes about {computing:.0f} s (8 operations a "
-        "parameter and token: 2 forward, 4 backward, 2 for layers computed "
-        "anew, *gradient checkpointing*; 4e14 a second). So with answers "
-        "of 8,192 tokens even stage 3 can hide its traffic. Short ones are "
-        f"packed: stage 3 sends {9 / 2 * QWEN_7B.parameters / 1e9:.0f} GB "
-        "for each micro-batch. That takes as long as computing "
-        f"{hidden[0]:,.0f} tokens, or {hidden[1]:,.0f} with NVLink.")
+cost = (f"**Computing** the step takes about {computing:.0f} s, and even "
+        "stage 3 can hide its traffic behind that. Short micro-batches "
+        f"cannot: each needs {hidden[0]:,.0f} tokens, with NVLink "
+        f"{hidden[1]:,.0f}.")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -185,11 +182,9 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        "weights, before each forward and each backward pass."
        f"\n\n| stage, {micro} micro-batches | sizes of the model a step | "
        f"at 50 GB/s | at 450 |\n|---|---|---|---|\n{rows}\n"
-       "(The policy alone: a split reference is fetched too, once per "
-       "micro-batch. A card keeps its own quarter and sends the rest. 450 "
-       "GB/s is NVLink inside a box, 50 a network between boxes. One "
-       "micro-batch gives 2, 2, 2, 3: the textbook's 1.5 times.)\n\n"
-       + cost,
+       "(The policy alone. 450 GB/s is NVLink inside a box, 50 a network "
+       "between boxes. One micro-batch gives the textbook's 2, 2, 2, 3.)"
+       "\n\n" + cost,
        instead={
            "at none: the sums are sent once, at the end":
            "This is right at stages 0 and 1. Where would stage 2 keep the "
@@ -271,7 +266,8 @@ reveal("systems.3", "about 13 %",
 #
 # **How many cards should write?** So many that writing takes as long as training. 64 answers of
 # 8,192 tokens take a card 74 s, 512 of them 592 card-seconds. Training on them takes 639, at 8
-# operations a parameter and token and 4e14 a second, without a reference. Of sixteen H100s eight
+# operations a parameter and token (2 forward, 4 backward, 2 for layers computed anew, *gradient
+# checkpointing*) and 4e14 a second, without a reference. Of sixteen H100s eight
 # write, 74 s, and eight train, 80 s. Sending the new weights, 15 GB at 50 GB/s, takes 0.3 s.
 # </details>
 #
@@ -522,13 +518,13 @@ reveal("systems.4", "more, about 170",
 # | above 90 % | the exact weight, or nothing | it hardly differs from 1 |
 # | 50 to 90 % | the exact weight | no bias, and the noise is bearable |
 # | below 50 %, as here from 1,000 tokens on | the token's own weight, capped: TIS | its noise does not grow with length |
-# | some tokens far off | a mask, and a log of what it drops, by the sign of $A$ | it drops the pushes that are needed most |
 #
-# So the gap decides, not the length alone: with the experts replayed, or in our dense model, some
-# 70 % would count at 8,000 tokens. The limits are a rule of thumb of ours. In
-# [a published comparison](https://www.llmdata.com/blog/mismatch-praxis) whole-answer weights
-# collapsed in long answers, and TIS was the most robust. What each rule costs where the gap is
-# large and lasts, on 300 small policies:
+# Our router lands in the last row; with its experts replayed, or our dense model, in the second:
+# some 70 % would count at 8,000 tokens. If you mask in place of capping, log what is dropped, by
+# the sign of $A$: a mask drops the pushes that are needed most. The limits are a rule of thumb of
+# ours. In [a published comparison](https://www.llmdata.com/blog/mismatch-praxis) whole-answer
+# weights collapsed in long answers, and TIS was the most robust. What each rule costs where the gap
+# is large and lasts, on 300 small policies:
 # [statements 19](statements/19_systems.ipynb#Who-is-left-behind%3F).
 # <!-- cited: 90, 50, 5, 70 -->
 
