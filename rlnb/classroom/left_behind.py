@@ -6,8 +6,7 @@
 
 `DRAWS` policies of `two_engines` learn for `STEPS` steps of `ANSWERS` answers drawn from the
 engine, by every rule, engine and way the flips last. Kept of each: how many are below a mean reward
-of 0.8 after each of `SEEN` steps, how many end in each twentieth of 0 to 1, and bias and noise of
-the first step's push in lengths of the true push (medians of the policies). With --halves only the
+of 0.8 after each of `SEEN` steps. With --halves only the
 two sides of a cap, each alone, with the harsh engine and lasting flips: how many end behind. With
 --long, the same engine for 2,000 steps.
 """
@@ -21,17 +20,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rlnb.shipped import data_folder
-from rlnb.toys.two_engines import HALVES, JUMP, engines, judge, train
+from rlnb.toys.two_engines import HALVES, JUMP, train
 
 __all__ = [
     "ENGINES", "HALVES", "LASTS", "LATE", "LONG", "RULES", "half", "halves", "long", "longest",
     "main", "measure", "recorded",
 ]  # fmt: skip
 
-DRAWS, SEEN, ANSWERS, LOW, BINS = 300, (60, 240), 16, 0.8, 20
+DRAWS, SEEN, ANSWERS, LOW = 300, (60, 240), 16, 0.8
 STEPS = SEEN[-1]
 RULES = {  # what the page says -> what the toy says
     "no correction": "nothing",
@@ -52,17 +49,12 @@ LASTS = {"one step": 1, "the whole run": None}
 LONG, LATE = ("no correction", "TIS, cap 2", "answer capped at 2", "IcePop [1/2, 5]"), (240, 2000)
 
 
-def measure(rule: str, engine: str, lasts: str, draws: int = DRAWS) -> dict[str, Any]:
-    """One training of `draws` policies: {"lost" (one of each `SEEN`), "ends", "bias",
-    "noise"}, see the module."""
+def measure(rule: str, engine: str, lasts: str, draws: int = DRAWS) -> dict[str, list[int]]:
+    """One training of `draws` policies: {"lost": [below 0.8 after each of `SEEN` steps]}."""
     flips, jump = ENGINES[engine]
     run = train(RULES[rule], flips, STEPS, draws=draws, lasts=LASTS[lasts], answers=ANSWERS,
                 jump=jump)  # fmt: skip
-    end = run.reward[:, -1]
-    one = judge(engines(flips, draws, jump=jump), RULES[rule], over=np.median)
-    return {"lost": [int((run.reward[:, step] < LOW).sum()) for step in SEEN],
-            "ends": np.histogram(end.clip(0, 1), BINS, (0, 1))[0].tolist(),
-            "bias": round(one.bias, 3), "noise": round(one.noise, 2)}  # fmt: skip
+    return {"lost": [int((run.reward[:, step] < LOW).sum()) for step in SEEN]}
 
 
 def half(rule: str, draws: int = DRAWS) -> int:
@@ -96,7 +88,7 @@ def longest() -> dict[str, list[int]]:
 
 
 @cache
-def recorded() -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
+def recorded() -> dict[str, dict[str, dict[str, dict[str, list[int]]]]]:
     """The shipped record: engine -> lasts -> rule -> what `measure` returns."""
     found: dict[str, Any] = _shipped("left_behind.json")
     return found

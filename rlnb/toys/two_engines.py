@@ -17,7 +17,7 @@ import numpy as np
 
 __all__ = [
     "BY_SIGN", "HALVES", "MORE", "ONE_BACK", "RULES", "Engines", "Run", "Verdict", "engines",
-    "factors", "judge", "learn", "train",
+    "judge", "learn", "train",
 ]  # fmt: skip
 
 TOKENS, LENGTH = 4, 4
@@ -148,22 +148,9 @@ ONE_BACK = {
 _ALL = RULES | MORE | HALVES | BY_SIGN | ONE_BACK
 
 
-def factors(rule: str, w: np.ndarray) -> np.ndarray:
-    """The factor (T,) of each token of one answer with token weights w (T,), where a rule looks at
-    weights only.
-
-    >>> factors("truncated at 2", np.array([1.0, 20.0])).tolist()
-    [1.0, 2.0]
-    """
-    if rule not in _ALL:
-        raise ValueError(f"There is no rule {rule!r}; there are {list(_ALL)}.")
-    at = w[None, None]
-    return _ALL[rule](at, np.zeros_like(at), np.zeros_like(at))[0, 0]
-
-
 @dataclass(frozen=True)
 class Verdict:
-    """What a factor does, means (or `over`) of the draws. bias: |E g - true| / |true|. noise: the
+    """What a factor does, means of the draws. bias: |E g - true| / |true|. noise: the
     std of one answer's gradient (root of the trace), over |true|. cosine: of E g with the true
     gradient. dropped_good, dropped_bad: share of the tokens with factor 0, among A > 0 and
     A <= 0."""
@@ -179,14 +166,11 @@ class Verdict:
         return float(np.sqrt(self.bias**2 + self.noise**2 / answers))
 
 
-def judge(
-    both: Engines, rule: str | Callable = "nothing", over: Callable[..., Any] = np.mean
-) -> Verdict:
+def judge(both: Engines, rule: str | Callable = "nothing") -> Verdict:
     """What a rule of RULES or MORE, or a function like them, does to the policy gradient.
 
     Exact: g = sum_t f_t A grad log pi(y_t), mean and variance over all 256 answers of the engine;
-    the true gradient is the policy's own mean without a factor. over: how bias, noise and cosine
-    of the draws become one number; np.median is not moved by a few draws with huge weights.
+    the true gradient is the policy's own mean without a factor.
     """
     if isinstance(rule, str) and rule not in _ALL:
         raise ValueError(f"There is no rule {rule!r}; there are {list(_ALL)}.")
@@ -206,7 +190,7 @@ def judge(
     def dropped(which: np.ndarray) -> float:
         return float((weight * (which & (f == 0))).sum() / (weight * which).sum())
 
-    return Verdict(float(over(off / size)), float(over(noise / size)), float(over(cosine)),
+    return Verdict(float((off / size).mean()), float((noise / size).mean()), float(cosine.mean()),
                    dropped(A > 0), dropped(A <= 0))  # fmt: skip
 
 

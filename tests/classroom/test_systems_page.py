@@ -21,7 +21,6 @@ GOALS = (
     (full_card, full_card.smallest_stage),
     (stale_queue, stale_queue.fresh_and_busy),
     (stale_queue, stale_queue.none_old),
-    (which_rule, which_rule.capping_is_worse),
 )
 
 
@@ -169,15 +168,13 @@ def test_the_record_is_what_the_toy_gives():
     for rule in ("IcePop [1/2, 2]", "exact weight"):
         found = left_behind.measure(rule, name, how)
         assert found["lost"] == pytest.approx(kept[rule]["lost"], abs=2)
-        assert sum(found["ends"]) == 300
-        assert [found[k] for k in ("bias", "noise")] == pytest.approx(
-            [kept[rule][k] for k in ("bias", "noise")], abs=0.02
-        )
 
 
 def test_capping_is_worse_only_early_and_under_changing_flips():
     settings = [(e, how) for e in left_behind.ENGINES for how in left_behind.LASTS]
-    done = [at for at in settings if which_rule.capping_is_worse(which_rule.compute(*at))]
+    counts = {at: which_rule.compute(*at)["behind"] for at in settings}
+    done = [at for at in settings
+            if counts[at]["answer capped at 2"] >= counts[at]["no correction"] + 10]  # fmt: skip
     assert done == [("harsh: all flipped, far", "one step")]
     names = ("no correction", "TIS, cap 2", "answer capped at 2")
     for lasts, said in (("one step", [2, 24, 36]), ("the whole run", [121, 135, 49])):
@@ -212,7 +209,7 @@ def test_a_cap_harms_by_its_lower_side_and_only_by_token(tmp_path, monkeypatch):
 
 
 def test_a_lasting_gap_orders_the_rules_by_what_they_push():
-    """Behind after 240 steps, harsh: what the page's table and its guess say."""
+    """Behind after 240 steps, harsh: what the statements page prints."""
     rows = left_behind.recorded()["harsh: all flipped, far"]["the whole run"]
     order = sorted(rows, key=lambda rule: rows[rule]["lost"][1])
     assert order == ["exact weight", "answer capped at 2", "token weight", "no correction",

@@ -73,11 +73,6 @@ def alt(data) -> str:
     )
 
 
-def capping_is_worse(data) -> bool:
-    """The capped answer leaves more behind than no correction, by ten or more."""
-    return data["behind"][CAPPED] >= data["behind"][PLAIN] + 10
-
-
 def which_rule_explorer() -> Explorer:
     """The engine, and how long its flips last."""
     return Explorer(
