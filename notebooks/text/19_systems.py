@@ -110,8 +110,9 @@ print(f"2 (key, value) x 28 x 4 x 128 x 2 bytes = {per_token:,} a token")
 print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 
 # %% [markdown]
-# This is twice what training takes, if every answer has its full length. **So memory sets how many
-# answers can be written at once.**
+# This is twice what training takes, if every answer has its full length. (Engines hand out cache
+# token by token, so short answers leave room.) **So memory sets how many answers can be written at
+# once.**
 #
 # How do you make it fit? Take several cards, which first write and then train (*colocated*).
 # **ZeRO** splits the training bytes among them. Stage 1 splits AdamW's part, stage 2 also the
@@ -134,8 +135,9 @@ task("systems.t1", full_card.full_card_explorer(),
 #
 # Neither alone is enough. At its fullest moment the card would hold 212 GB. Offloading alone brings
 # that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
-# and stage 1 is enough: 75 GB while it writes, 73 <!-- cited: 73 --> while it trains. The price:
-# what is moved goes to main memory and back once a step.
+# and stage 1 is enough: 75 GB while it writes, 73 <!-- cited: 73, 69, 50, 1.4 --> while it trains.
+# The price: 69 GB of trainer and reference go to main memory and back once a step. At 50 GB/s that
+# is 1.4 s each way.
 # </details>
 #
 # **And the price?** ZeRO costs traffic between the cards. At stage 0 each card sends its gradient
@@ -161,17 +163,17 @@ made_of = ("1 gradient + the sums", "1 gradient + 1 new weights",
            f"{micro} gradients + 2 · {micro} weights")
 rows = "".join(
     f"| {stage} | {what} = {sent * cards / (cards - 1):.0f} | "
-    f"{sent * 2 * QWEN_7B.parameters / 50e9:.1f} s | "
-    f"{sent * 2 * QWEN_7B.parameters / 450e9:.1f} s |\n"
+    f"{sent * 2 * QWEN_7B.parameters / 450e9:.1f} s | "
+    f"{sent * 2 * QWEN_7B.parameters / 50e9:.1f} s |\n"
     for stage, (what, sent) in enumerate(zip(made_of, traffic)))
 token = 8 * QWEN_7B.parameters / 4e14                  # seconds
 computing = micro * 8192 * token
 hidden = [3 / 4 * 3 * 2 * QWEN_7B.parameters / speed / token
-          for speed in (50e9, 450e9)]
+          for speed in (450e9, 50e9)]
 cost = (f"**Computing** the step takes about {computing:.0f} s, and even "
         "stage 3 can hide its traffic behind that. Short micro-batches "
-        f"cannot: each needs {hidden[0]:,.0f} tokens, with NVLink "
-        f"{hidden[1]:,.0f}.")
+        f"cannot: with NVLink each needs {hidden[0]:,.0f} tokens, over a "
+        f"network {hidden[1]:,.0f}.")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -181,9 +183,9 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        "rest leaves after every micro-batch. Stage 3 also fetches the "
        "weights, before each forward and each backward pass."
        f"\n\n| stage, {micro} micro-batches | sizes of the model a step | "
-       f"at 50 GB/s | at 450 |\n|---|---|---|---|\n{rows}\n"
-       "(The policy alone. 450 GB/s is NVLink inside a box, 50 a network "
-       "between boxes. One micro-batch gives the textbook's 2, 2, 2, 3.)"
+       "NVLink, 450 GB/s | network, 50 |\n"
+       f"|---|---|---|---|\n{rows}\n"
+       "(One micro-batch gives the textbook's 2, 2, 2, 3.)"
        "\n\n" + cost,
        instead={
            "at none: the sums are sent once, at the end":
@@ -208,8 +210,8 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
 # * **64 slots.** A slot is a place for one answer that is being written.
 # * **A batch of 64 answers** makes a training step, which takes half as long as a mean answer.
 # * **Lengths:** their log is normal, with a std of 1, the **spread**.
-# * **Batches ahead:** with 0 the slots begin only the answers of the next step, with 1 also those
-#   of the step after it.
+# * **Batches ahead:** with 0 the slots begin 64 answers and then wait for the update that learns
+#   from them. With 1 they may begin 64 more.
 #
 # A slot always writes at the same speed here; on a card, the fewer slots write, the faster each is.
 # Times are means over 200 steps. <!-- cited: 200 -->
@@ -260,15 +262,17 @@ reveal("systems.3", "about 13 %",
 # <details><summary>One level deeper: why are idle slots dear?</summary>
 #
 # To write one token in every slot, the card reads all weights once: 15 GB at
-# 3.35 <!-- cited: 3.35, 4.5, 4.5, 74, 592, 639, 74, 80, 0.3 --> TB/s on an H100, which takes 4.5 ms
-# for one slot or for 64. It also reads the caches: 64 answers half way to 8,192 tokens are 15 GB,
-# 4.5 ms more. So with 64 slots at work a token takes twice as long, and 64 tokens are written.
+# 3.35 <!-- cited: 3.35, 4.5, 4.5, 74, 592, 639, 74, 80, 0.3, 40 --> TB/s on an H100, which takes
+# 4.5 ms for one slot or for 64. It also reads the caches: 64 answers half way to 8,192 tokens are
+# 15 GB, 4.5 ms more. So with 64 slots at work a token takes twice as long, and 64 tokens are
+# written.
 #
 # **How many cards should write?** So many that writing takes as long as training. 64 answers of
 # 8,192 tokens take a card 74 s, 512 of them 592 card-seconds. Training on them takes 639, at 8
 # operations a parameter and token (2 forward, 4 backward, 2 for layers computed anew, *gradient
-# checkpointing*) and 4e14 a second, without a reference. Of sixteen H100s eight
-# write, 74 s, and eight train, 80 s. Sending the new weights, 15 GB at 50 GB/s, takes 0.3 s.
+# checkpointing*) and 4e14 a second, 40 % of the card's peak, without a reference. Of sixteen H100s
+# eight write, 74 s, and eight train, 80 s. Sending the new weights, 15 GB at 50 GB/s, takes 0.3 s.
+# (Writing is counted at the memory's full speed. So measure yours, and give the slower side cards.)
 # </details>
 #
 # What does running ahead cost? The answers get old. The **age** (staleness) of an answer is the
@@ -293,10 +297,10 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 # So **the mean age is the number of open answers at an update, counted in batches.** This is
 # **Little's law**.
 #
-# With one batch ahead, two batches may be begun; at an update, one of them has been taken. So at
-# most one batch is open, and the mean age is at most 1. **The number of batches ahead caps the mean
-# age. It does not cap the oldest,** here 26: the trainer takes whichever 64 are done first, and a
-# long answer is overtaken again and again.
+# With one batch ahead at most 128 answers are begun and not yet learned from. An update takes 64 of
+# them. So at most 64 stay open, one batch, and the mean age is at most 1. **The number of batches
+# ahead caps the mean age. It does not cap the oldest,** in this run 26: the trainer takes whichever
+# 64 are done first, and a long answer is overtaken again and again.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -344,20 +348,21 @@ pictures.learning_by_time(
 # ## Another program writes
 #
 # Suppose no answer is old. The engine's policy $\mu$ still is not the trainer's $\pi$, because the
-# engine rounds differently. The **gap** of a token is log π − log μ. We
-# measure it twice, on tokens that the engine wrote.
+# engine rounds differently. The **gap** of a token is log π − log μ. We measure it in two models,
+# on tokens that the engine wrote.
 #
 # * **Dense.** Our small trained model computes in bfloat16 and writes; in float32 it scores the
 #   same tokens.
 # * **Mixture of experts.** A random, untrained model in float64. In each of four layers a *router*
 #   picks one of eight small networks, the experts. A copy whose weights were rounded to bfloat16
-#   writes, the unrounded one scores. Where rounding makes the router pick another expert in some
+#   writes, the unrounded one scores. Where rounding makes a router pick another expert in some
 #   layer, the token is **flipped**.
 #
-# So compare the router's flipped tokens with its own others, not with the dense model.
+# The third line is the same mixture again, but the trainer is told which experts the engine used,
+# and uses these (*routing replay*, R3).
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# the two measurements, folded
+# the measurements, folded
 dense = recorded()["formats"]["bfloat16"]
 pi = RouterPolicy(seed=0)
 mu = pi.rounded()                              # bfloat16 and back
@@ -366,60 +371,81 @@ with torch.no_grad():
     log_mu, experts = mu.logprobs(y)
     log_pi, own = pi.logprobs(y)
     replayed, _ = pi.logprobs(y, routes=experts)
-gap, other = log_pi - log_mu, flipped(experts, own)
+gap, again = log_pi - log_mu, replayed - log_mu
+flip = flipped(experts, own)
 
-# %% [markdown]
-# In our router 0.77 % of the tokens are flipped. <!-- cited: 0.77 -->
+# %% jupyter={"source_hidden": true}
+# the gaps, printed
+print("std of the gap of a token")
+print(f"  dense, 0.3M                {dense['std token']:.4f}")
+print(f"  mixture                    {gap.std():.4f}")
+print(f"  mixture, experts replayed  {again.std():.4f}")
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.6", "Which share of the router's mean squared gap do "
-        "these tokens make?",
-        ["about 98 %", "about 50 %", "about 10 %", "about 1 %"])
+predict("systems.7", "So flipped tokens make the mixture's gap eight times "
+        "as large. Which share of the tokens is flipped?",
+        ["under 1 %", "about 8 %", "about 30 %", "nearly all"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-times = gap[other].std() / gap[~other].std()
-reveal("systems.6", "about 98 %",
-       "A flipped token is computed by another network. Its gap has "
-       f"{times:.0f} times the std of the others: squared, a few such "
-       "tokens outweigh all the rest.",
-       instead={
-           "about 50 %":
-           "That would need a std 11 times that of the others.",
-           "about 10 %":
-           "That would need a std 4 times that of the others.",
-           "about 1 %":
-           "It would be, if flipped tokens were off like all others.",
-       })
+def off_by(share):
+    rest = (1 - share) * again.var()
+    return ((gap.var() - rest) / share).sqrt()
 
-# %% jupyter={"source_hidden": true}
-# their spread, printed
-print(f"dense: std {dense['std token']:.4f}")
-print(f"router, tokens not flipped: std {gap[~other].std():.4f}")
-print(f"router, the {other.double().mean():.2%} that are flipped: "
-      f"std {gap[other].std():.2f}")
-print(f"router, all tokens: std {gap.std():.2f}; flipped ones make "
-      f"{gap[other].square().sum() / gap.square().sum():.0%} of the "
-      "mean square")
-print(f"router, all tokens: from {gap.min():.1f} to +{gap.max():.1f}")
-
-# %% [markdown]
-# In the third panel the trainer uses the *engine's* experts (routing replay, R3).
-
-# %% jupyter={"source_hidden": true}
-# the picture
 middle = [(a + b) / 2 for a, b in zip(EDGES, EDGES[1:])]
 small = [m for m, n in zip(middle, dense["histogram"]) for _ in range(n)]
-pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
-               "experts replayed": (replayed - log_mu).flatten()},
-              "Tokens on a log axis. Outside the dotted lines the "
-              "ratio has left [1/2, 2].",
-              {"dense, 0.3M": dense["std token"]})
+panels = pictures.gaps(
+    {"dense, 0.3M": small, "mixture": gap.flatten(),
+     "experts replayed": again.flatten()},
+    "Tokens on a log axis. Outside the dotted lines the ratio has left "
+    "[1/2, 2].", {"dense, 0.3M": dense["std token"]})
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("systems.7", "under 1 %",
+       f"It is {flip.double().mean():.2%}. A flipped token is computed by "
+       f"another network. Its gap has a std of {gap[flip].std():.2f}, a "
+       f"ratio of {gap[flip].std().exp():.1f} up or down. Squared, these "
+       "few tokens make "
+       f"{gap[flip].square().sum() / gap.square().sum():.0%} of the sum.",
+       panels,
+       instead={
+           "about 8 %":
+           f"Then a flipped token would be off by {off_by(0.08):.2f}, a "
+           f"ratio of {off_by(0.08).exp():.1f}. Another network is "
+           "further off.",
+           "about 30 %":
+           f"Then a flipped token would be off by {off_by(0.3):.2f}, a "
+           f"ratio of {off_by(0.3).exp():.1f}. Another network is "
+           "further off.",
+           "nearly all":
+           "So it is in a large model, where a flip exchanges one of "
+           "several experts in one of many layers. Here it exchanges the "
+           "only one.",
+       })
 
 # %% [markdown]
-# **Rounding alone makes a small gap here; rounding that flips the router makes a large one.** So
-# replay the experts, and keep the engine's log-prob of every token.
+# **And in a real model?** [Ma et al.](https://arxiv.org/abs/2510.11370) report the KL of a token
+# between trainer and engine. While gaps are small, KL is about std²/2 (05), so we read the std off
+# it.
+
+# %% jupyter={"source_hidden": true}
+# published, printed
+print("                              KL a token   std a token")
+for name, kl in (("Qwen3-8B, dense", 0.00064),
+                 ("Qwen3-30B-A3B, mixture", 0.0015),
+                 ("  its experts replayed", 0.00075)):
+    print(f"{name:30s}  {kl:8.5f}   {(2 * kl) ** 0.5:11.3f}")
+
+# %% [markdown]
+# The dense 8B model's gap is six times our 0.3M model's. In the mixture
+# 94 <!-- cited: 94, 48, 0.044, 0.052, 0.1 --> % of the tokens are flipped in at least one of 48
+# layers; there a flip exchanges one of a token's eight experts. (For our mixture the rule gives
+# 0.044 instead of 0.052.)
+#
+# **Replay the experts, keep the engine's log-prob of every token, and set an alarm.** The tests of
+# one trainer, [slime](https://github.com/THUDM/slime), fail when the mean of |gap| exceeds 0.1.
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -428,16 +454,15 @@ pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
 # | Systems | |
 # |---|---|
 # | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, another engine makes a gap |
-# | memory | 16 bytes a trained parameter, 2 a frozen one; KV cache: 2 · layers · kv heads · head size · bytes a token |
-# | traffic | sizes of the model a step, m micro-batches, policy only: ZeRO 0 and 1: 2; 2: m + 1; 3: 3m; long micro-batches hide it |
-# | time | our 64 slots, spread 1: busy 13 %, a step 7.59; one batch ahead: 90 %, 1.11 |
-# | age | mean = open answers at an update / batch; the oldest has a cap if answers are taken in the order they were begun |
-# | gap | our random router, std a token: 0.05 nats, that is 0.57 on the 0.77 % flipped, 0.0065 on the others |
-# | log | bytes in cache, slots busy, age, gap by token |
-# | against the gap | replay the experts; keep the engine's log-probs |
+# | memory | 16 bytes a trained parameter, 2 a frozen one, and the KV cache: 2 · layers · kv heads · head size · bytes a token |
+# | traffic | ZeRO 0 and 1 send the model twice a step; 2 and 3 grow with the micro-batches: m + 1 and 3m |
+# | age | its mean is the open answers at an update, in batches; the oldest is capped only if answers are taken in order |
+# | gap | rounding alone is small, a flipped expert is large: replay the experts, keep the engine's log-probs |
+# | correct it | the exact weight keeps exp(−gap² · T) of the answers; below a half take the token's own weight, capped |
+# | log | step time, age, gap by token, share of the answers that count |
 
 # %%
-score("systems.1", "systems.2", "systems.3", "systems.6")
+score("systems.1", "systems.2", "systems.3", "systems.7")
 
 # %% [markdown]
 # ## Second sitting: what do you do about the gap?
@@ -448,10 +473,12 @@ score("systems.1", "systems.2", "systems.3", "systems.6")
 # \mathbb E_\pi[\text{push}]&=\textstyle\sum_y\mu(y)\,\frac{\pi(y)}{\mu(y)}\,\text{push}(y)=\mathbb E_\mu[w\,\text{push}]&&\text{multiply and divide by }\mu\\
 # w&=\textstyle\prod_t w_t,\quad w_t=\pi(y_t\mid y_{<t})/\mu(y_t\mid y_{<t})&&\text{chain rule}
 # \end{aligned}$$
-# This **exact weight** has no bias. Its price is noise: variances of independent tokens add, and so
-# **the std of log w is the gap times √T**. For the router's gap and 1,000 tokens that is 0.052 ·
-# √1000 = 1.64. How many answers still count? For a normal log w with std $s$ it is a share of
-# $e^{-s^2}$, here 7 %, 34 of 512. But the router's gap is lopsided: for a token it reaches −2.4 and
+# This **exact weight** has no bias. Its price is noise: variances of independent tokens add, so
+# **the std of log w is the gap times √T**. How many answers still count? If log w is normal with
+# std $s$, then $\mathbb E[w]^2/\mathbb E[w^2]=1/e^{s^2}$. In short: **a share of exp(−gap² · T)**.
+#
+# For our mixture and 1,000 tokens $s$ is 0.052 · √1000 = 1.64, and 7 % count, 34 of 512. But its
+# gap is lopsided: for a token it reaches −2.4 and
 # +1.0. <!-- cited: 0.052, 1.64, 7, 34, -2.4, 2.4, 1.0 -->
 
 # %% jupyter={"source_hidden": true}
@@ -465,8 +492,7 @@ predict("systems.4", "Does the lopsided gap leave fewer or more than 34 "
 # the answer
 batch = 512
 dice = torch.Generator().manual_seed(0)
-again = replayed - log_mu                       # with the engine's experts
-table = ("| tokens | std of log w | share of 512 | answers capped at 2 |\n"
+table = ("| tokens | std of log w | share that counts | w capped at 2 |\n"
          "|---|---|---|---|\n")
 
 def count(w):
@@ -486,12 +512,12 @@ for T, gaps, what in ((50, gap, ""), (1000, gap, ""), (8000, gap, ""),
 # the answer
 reveal("systems.4", "more, about 170",
        "What costs answers is the *large* weights, which take over the "
-       "sum. The far side of this gap is the other one: tiny weights, and "
-       "they cost little. We joined measured pieces of 50 tokens, drawn at "
-       f"random:\n\n{table}\n"
+       "sum. This gap reaches further down than up: tiny weights, and they "
+       "cost little. We joined measured pieces of 50 tokens at random, so "
+       f"beyond 50 tokens independence is assumed:\n\n{table}\n"
        "At 8,000 tokens hardly any answer counts, and a cap does not save "
-       "it. (And this sees only what the engine wrote: answers that it "
-       "hardly ever writes are missing.)",
+       "it; replayed experts do. (Even this flatters: answers that the "
+       "engine hardly ever writes are missing.)",
        instead={
            "fewer, about 7":
            "So it is at 8,000 tokens. Which side of the gap is the long "
@@ -505,34 +531,64 @@ reveal("systems.4", "more, about 170",
        })
 
 # %% [markdown]
-# A token's own weight $w_t$ has no product in it, and makes the same noise at every length. Its
-# price is bias: it corrects the choice of the token, not how often the engine came to this place.
-# Most trainers use it, with a limit: TIS, min($w_t$, 2)
-# ([Yao et al., 2025](https://fengyao.notion.site/off-policy-rl)), or a mask, $w_t$ inside [1/2, 5]
-# and otherwise 0 (IcePop, [arXiv 2510.18855](https://arxiv.org/abs/2510.18855), with a band that
+# Now use the published gaps.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("systems.8", "Three runs: Qwen3-8B (gap 0.036) with answers of 300 "
+        "tokens; the same with 3,000; the 30B mixture (0.055) with 200. "
+        "In which does at least half of the answers count?",
+        ["only in the first", "in the first and the third",
+         "in all three", "in none"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+gaps_of, T = torch.tensor([0.036, 0.036, 0.055]), [300, 3000, 200]
+runs = gaps_of ** 2 * torch.tensor(T)
+left = (-runs).exp()
+reveal("systems.8", "in the first and the third",
+       f"gap² · T is {runs[0]:.2f}, {runs[1]:.1f} and {runs[2]:.2f}, so "
+       f"{left[0]:.0%}, {left[1]:.0%} and {left[2]:.0%} count. **The limit "
+       "for a half is gap² · T = 0.7.** With long answers even a dense "
+       "model is far beyond it.",
+       instead={
+           "only in the first":
+           "The mixture has the larger gap, but short answers.",
+           "in all three":
+           "Ten times the tokens make gap² · T ten times as large.",
+           "in none":
+           "These gaps are larger than our small model's. But what is "
+           "0.036² · 300?",
+       })
+
+# %% [markdown]
+# What else is there? **A token's own weight** $w_t$ has no product in it, so its noise does not
+# grow with length. Its price is bias: it corrects the choice of the token, but not how often the
+# engine comes to the tokens before it. Most trainers use it, with a limit: TIS takes min($w_t$, 2)
+# ([Yao et al., 2025](https://fengyao.notion.site/off-policy-rl)); IcePop is a mask, $w_t$ inside
+# [1/2, 5] and otherwise 0 ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855), with a band that
 # libraries have as default).
 #
-# First look for a cause: old weights in the engine, another temperature, log-probs before top-p,
-# flipped experts (replay them: R3, [arXiv 2510.11370](https://arxiv.org/abs/2510.11370)). Then log
-# the effective share:
+# First look for a cause: old weights in the engine, another temperature, log-probs before the
+# cutting of rare tokens (top-p), flipped experts. Then let exp(−gap² · T) decide:
 #
-# | share of the answers by w | use | because |
-# |---|---|---|
-# | above 90 % | the exact weight, or nothing | it hardly differs from 1 |
-# | 50 to 90 % | the exact weight | no bias, and the noise is bearable |
-# | below 50 %, as here from 1,000 tokens on | the token's own weight, capped: TIS | its noise does not grow with length |
+# | share that counts | use | because | price |
+# |---|---|---|---|
+# | above 90 % | plain pushes | all weights are near 1 | hardly any bias |
+# | 50 to 90 % | the exact weight | no bias | noise |
+# | below 50 % | TIS | its noise does not grow with length | bias |
 #
-# Our router lands in the last row from 1,000 tokens on; with its experts replayed, 70 % count at
-# 8,000. If you mask in place of capping, log what is dropped, by
-# the sign of $A$: a mask drops the pushes that are needed most. The limits are a rule of thumb of
-# ours. In [a published comparison](https://www.llmdata.com/blog/mismatch-praxis) whole-answer
-# weights collapsed in long answers, and TIS was the most robust. What each rule costs where the gap
-# is large and lasts, on 300 small policies:
-# [statements 19](statements/19_systems.ipynb#Who-is-left-behind%3F).
-# <!-- cited: 90, 50, 5 -->
+# The limits are a rule of thumb of ours. The last row holds most reasoning models, and its price is
+# real: with a large gap that lasted for the whole run, TIS left 56 of 300 small policies behind,
+# plain pushes 31, the mask 207. So run TIS beside plain once, and if you mask, log what is dropped
+# by the sign of $A$
+# ([statements 19](statements/19_systems.ipynb#Who-is-left-behind%3F)). In
+# [a published comparison](https://www.llmdata.com/blog/mismatch-praxis) on large models TIS was the
+# most robust, and whole-answer weights collapsed in long answers.
+# <!-- cited: 90, 50, 5, 56, 300, 31, 207 -->
 
 # %%
-score("systems.4")
+score("systems.4", "systems.8")
 
 # %% [markdown]
 # ## Exercises
@@ -624,20 +680,19 @@ check.silent_bug_systems(my_test)
 # </details>
 # <details><summary><b>The engine has a copy of the trainer's weights. Why do their log-probs differ?</b></summary>
 #
-# Other number formats, other kernels, other batch sizes: sums are rounded in another order. Our
-# small dense model in bfloat16 against float32 differs by 0.006 nats a token (std). In a mixture of
-# experts a rounding can flip the router, and another network computes the token. In our toy (random
-# weights, rounded to bfloat16) 0.77 % of the tokens are flipped, and the gap of all tokens grows
-# from 0.0065 to 0.05.
+# Other number formats, other kernels, other batch sizes: sums are rounded in another order. In a
+# mixture of experts a rounding can flip a router, and another network computes the token.
+# Published: a KL of 0.00064 a token in a dense 8B model, 0.0015 in a 30B mixture, 0.00075 with its
+# experts replayed. Look at single tokens too: in our random mixture 0.77 % of them make 98 % of the
+# gap. <!-- cited: 0.77, 98, 72.7, 1163, 36, 145, 82, 53, 90, 5.0, 0.8, 1.6, 2.1, 0.00064, 0.0015, 0.00075 -->
 # </details>
 # <details><summary><b>Truncated importance sampling or IcePop?</b></summary>
 #
 # TIS keeps a token beyond the cap with weight 2, IcePop drops it on both sides of its band. It
-# matters for a wrong token that the policy writes often and the engine seldom: TIS gives it a weak
-# push down, IcePop none. And TIS weakens tokens with a weight below 1, also in answers that the
-# engine writes too seldom as a whole. In the toy of statements 19 both left more policies behind
-# than plain pushes, but only with a large gap that lasted. So ask whether the gap lasts, compare
-# with plain, and log what is dropped by the sign of A.
+# matters for a wrong token that the policy writes often and the engine seldom: it is due a push
+# down of its full weight, say 20. TIS gives 2, IcePop none. Both are biased, and in our toy with a
+# large lasting gap both left more policies behind than plain pushes. So ask whether the gap lasts,
+# compare with plain, and log what is dropped by the sign of A.
 # </details>
 #
 # The other four can wait for another evening.
@@ -652,16 +707,18 @@ check.silent_bug_systems(my_test)
 # <details><summary><b>The model fits, and the loss runs out of memory. Why?</b></summary>
 #
 # The logits: tokens times vocabulary times 4 bytes. 8,192 tokens and 152,064 words are 5.0 GB, and
-# loss and backward pass may hold three such. <!-- cited: 5.0, 0.18, 0.8, 1.6, 2.1 --> Compute the
+# loss and backward pass may hold three such. Compute the
 # log-probs in pieces of a few hundred tokens. Then the explorer's activations are 0.8 GB for the
 # logits, 1.6 for the layers' inputs and 2.1 for one layer computed anew, each rounded.
 # </details>
-# <details><summary><b>Why not the exact weight?</b></summary>
+# <details><summary><b>Now the model has 72B parameters. What changes?</b></summary>
 #
-# It may be too noisy: with independent gaps, log w has a std of gap · √T. At 1,000 tokens our dense
-# 0.3M model's gap, 0.006, makes 0.18, and nearly the whole batch counts. Our router's, 0.05, makes
-# 1.6, and a third counts. But an effective share sees only what the engine wrote: answers that it
-# writes too seldom are missing.
+# Training takes 16 · 72.7 = 1,163 GB: with ZeRO 3
+# on 32 cards 36 GB each. The engine's copy, 145 GB, no longer fits a card. So four cards share it
+# (*tensor parallel*): each keeps a quarter of every matrix and of the KV heads, 36 GB and 82 KB a
+# token, and they add up their results twice a layer, over NVLink. If the engine may use 90 % of the
+# cards, 53 answers of 8,192 tokens fit on the four. When the cache is full, the engine stops the
+# newest answer, frees its cache and computes it anew later (*preemption*): put that in the log.
 # </details>
 # <details><summary><b>The data are old and the engine differs. Write the loss.</b></summary>
 #

@@ -15,6 +15,7 @@ from rlnb.toys import two_engines
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy
 from rlnb.toys.two_engines import engines, judge, train
+from rlnb.training.models.presets import Preset
 from rlnb.training.studies import cluster_memory
 
 GOALS = (
@@ -300,6 +301,28 @@ def test_the_gap_of_the_router_is_skewed_and_its_mirror_image_would_cost_the_bat
         return float((v.sum(1) ** 2 / v.square().sum(1) / 512).mean())
 
     assert count(gap) > 0.3 and count(-gap) < 0.06
+
+
+def test_the_72b_answer_counts_right():
+    """Qwen2.5-72B: 80 layers, 64 heads of 128, 8 of them for keys and values."""
+    trained, copy = cluster_memory.memory_bytes(72.7e9), 2 * 72.7e9 / 1e9
+    assert round(trained / 1e9) == 1163 and round(copy) == 145
+    split = cluster_memory.memory_bytes(72.7e9, gpus=32, stage=3) / 1e9
+    each = cluster_memory.kv_bytes_per_token(Preset(8192, 80, 64, 8, 128, 29568)) / 4
+    assert round(split) == round(copy / 4) == 36 and round(each / 1e3) == 82
+    room = 0.9 * 80e9 - copy / 4 * 1e9
+    assert round(room / 1e9) == 36 and int(room / (8192 * each)) == 53
+
+
+def test_the_root_of_twice_the_kl_is_nearly_the_std_of_the_mixture_s_gap():
+    pi = RouterPolicy(seed=0)
+    mu = pi.rounded()
+    with torch.no_grad():
+        y = mu.sample(400, 50, torch.Generator().manual_seed(1))
+        gap = pi.logprobs(y)[0] - mu.logprobs(y)[0]
+    kl = (gap.exp() - 1 - gap).mean()  # k3 on tokens of the engine
+    assert float((2 * kl).sqrt()) == pytest.approx(0.044, abs=0.0005)
+    assert float(gap.std()) == pytest.approx(0.052, abs=0.0005)
 
 
 def test_the_limit_caps_the_mean_age_of_a_whole_run_and_not_of_a_window():
