@@ -124,27 +124,28 @@ def fresh_and_busy(data) -> bool:
     return data["tail"] >= 1 and data["busy"] >= 0.9 and data["staleness"] <= 0.5
 
 
-def none_old(data) -> bool:
-    """Spread 1 or more, no answer older than 4 updates, a step in less than 3."""
-    return data["tail"] >= 1 and data["oldest"] <= 4 and data["time"] < 3
+def younger_in_order(data) -> bool:
+    """In the order begun, spread 1 or more: a step in less than 3, a mean age of at most 2.6."""
+    steady = data["tail"] >= 1 and data["in_order"]
+    return steady and data["time"] < 3 and data["staleness"] <= 2.6
 
 
-def stale_queue_explorer() -> Explorer:
-    """Slots, batches ahead, how unequal the answers are, and which of them the trainer takes."""
-    return Explorer(
-        compute,
-        build,
-        update,
-        {
-            "slots": choice_slider(64, [(str(n), n) for n in SLOTS], "slots",
-                                   "answers that are written at once; 64 make a batch"),
-            "lag": slider(0, 0, 4, 1, "batches ahead", "that may be begun before the next update"),
-            "tail": slider(1.0, 0.0, 1.2, 0.1, "spread of the lengths", "std of the log length"),
-            "in_order": switch(False, "take the answers in the order they were begun",
-                               "otherwise the trainer takes whichever 64 are done first"),
-        },
-        alt=alt,
-        caption=CAPTION,
-        readout=readout,
-        size=(900, 270),
-    )  # fmt: skip
+def stale_queue_explorer(order: bool = False) -> Explorer:
+    """Slots, batches ahead and how unequal the answers are.
+
+    order: also which answers the trainer takes; it starts one batch ahead, in the order begun.
+    """
+    controls = {
+        "slots": choice_slider(64, [(str(n), n) for n in SLOTS], "slots",
+                               "answers that are written at once; 64 make a batch"),
+        "lag": slider(int(order), 0, 4, 1, "batches ahead",
+                      "that may be begun before the next update"),
+        "tail": slider(1.0, 0.0, 1.2, 0.1, "spread of the lengths", "std of the log length"),
+    }  # fmt: skip
+    if order:
+        controls["in_order"] = switch(
+            True, "take the answers in the order they were begun",
+            "otherwise the trainer takes whichever 64 are done first",
+        )  # fmt: skip
+    return Explorer(compute, build, update, controls, alt=alt, caption=CAPTION, readout=readout,
+                    size=(900, 270))  # fmt: skip
