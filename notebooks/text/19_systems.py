@@ -32,6 +32,7 @@ from rlnb.classroom.pictures import systems as pictures
 from rlnb.toys import ring
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
+from rlnb.toys.router_answers import draw_gaps, exact_share
 from rlnb.training.studies.cluster_memory import QWEN_7B
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -133,9 +134,10 @@ task("systems.t1", full_card.full_card_explorer(),
 #
 # Neither alone is enough. At its fullest moment the card would hold 212 GB. Offloading alone brings
 # that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
-# and stage 1 is enough: 75 GB while it writes, 73 <!-- cited: 73, 38, 53, 50, 0.8, 1.1 --> while it
-# trains. The price: once a step 38 GB a card go to main memory, weights and AdamW's part, and 53
-# come back, with the reference. At 50 GB/s that takes 0.8 and 1.1 s.
+# and stage 1 is enough: 75 GB while it writes, 73 <!-- cited: 73, 38, 0.8 --> while it trains
+# (tight: leave more room on a real card). The price: once a step the trainer's weights and AdamW's
+# part, 38 GB a card, go to main memory, and they and the reference come back. Each way takes about
+# a second.
 # </details>
 #
 # **And the price?** ZeRO costs traffic between the cards. At stage 0 each card sends its gradient
@@ -156,15 +158,19 @@ predict("systems.2", "At which stages of ZeRO does the traffic of one "
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 cards, micro = 4, 128
-traffic = [ring.step(stage, cards, micro=micro)[1] for stage in range(4)]
 made_of = ("1 gradient + the sums", "1 gradient + 1 new weights",
            f"{micro} gradients + 1 new weights",
            f"{micro} gradients + 2 · {micro} weights")
-rows = "".join(
-    f"| {stage} | {what} = {sent * cards / (cards - 1):.0f} | "
-    f"{sent * 2 * QWEN_7B.parameters / 450e9:.1f} s | "
-    f"{sent * 2 * QWEN_7B.parameters / 50e9:.1f} s |\n"
-    for stage, (what, sent) in enumerate(zip(made_of, traffic)))
+rows = ""
+for stage, what in enumerate(made_of):
+    once, sent = (ring.step(stage, cards, micro=m)[1] for m in (1, micro))
+    size = 2 * QWEN_7B.parameters                      # bytes
+    rows += (f"| {stage} | {once * cards / (cards - 1):.0f} | "
+             f"{what} = {sent * cards / (cards - 1):.0f} | "
+             f"{sent * size / 450e9:.1f} s | {sent * size / 50e9:.1f} s "
+             f"|\n")
+computing = 128 * 8192 * 8 * QWEN_7B.parameters / 4e14
+
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
@@ -172,10 +178,11 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        "of its own. At stage 2 it has room for its own piece only: the "
        "rest leaves after every micro-batch. Stage 3 also fetches the "
        "weights, before each forward and each backward pass."
-       f"\n\n| stage, {micro} micro-batches | sizes of the model a step | "
-       "NVLink, 450 GB/s | network, 50 |\n"
-       f"|---|---|---|---|\n{rows}\n"
-       "(The policy alone. NVLink joins the cards of a box.)",
+       f"\n\n| stage | sizes of the model a step, 1 micro-batch | {micro} "
+       "micro-batches | NVLink, 450 GB/s | network, 50 |\n"
+       f"|---|---|---|---|---|\n{rows}\n"
+       "(The policy alone. NVLink joins the cards of a box.) **Here it all "
+       f"hides behind computing, which takes {computing:.0f} s.**",
        instead={
            "at none: the sums are sent once, at the end":
            "This is right at stages 0 and 1. Where would stage 2 keep the "
@@ -188,16 +195,16 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        })
 
 # %% [markdown]
-# **So take the smallest stage that fits: no higher one sends less**
-# ([ZeRO, section 7](https://arxiv.org/abs/1910.02054)).
+# **So ask whether the traffic of a micro-batch hides behind its computing. If it does not, take the
+# smallest stage that fits** ([ZeRO, section 7](https://arxiv.org/abs/1910.02054), counts one
+# micro-batch: stage 3 is its 1.5 times).
 #
-# <details><summary>One level deeper: does the traffic cost time?</summary>
+# <details><summary>One level deeper: when does it hide?</summary>
 #
-# Not if it hides behind computing. A parameter and token take 8 operations: 2 forward, 4 backward,
-# 2 for layers that are computed anew to save memory (*gradient
-# checkpointing*). <!-- cited: 4, 40, 160, 500 --> At 4e14 a second, 40 % of an H100's peak, the
-# step computes for 160 s. Stage 3 hides its traffic if a micro-batch has 500 tokens with NVLink,
-# 4,500 over a network.
+# A parameter and token take 8 operations: 2 forward, 4 backward, 2 for layers that are computed
+# anew to save memory (*gradient checkpointing*). <!-- cited: 4, 40, 500, 1.5 --> An H100 does 4e14
+# a second, 40 % of its peak. So stage 3 hides its traffic if a micro-batch has 500 tokens with
+# NVLink, 4,500 over a network.
 # </details>
 
 # %% [markdown]
@@ -254,13 +261,11 @@ reveal("systems.3", "about 13 %",
        })
 
 # %% [markdown]
-# On a card the last slots write up to twice as fast, as we count below. Then the synchronous step
-# takes about 4, and the gain is 3.6 <!-- cited: 4, 3.6, 3.35, 4.5, 74, 592, 639, 80, 0.3, 40 -->
-# times instead of 7. AReaL measured up to 2.77 times
-# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
+# Real systems gain less: few slots write faster on a card, groups and a limit on length change the
+# queue. AReaL measured up to 2.77 times ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 #
 # Why are idle slots dear? To write one token in every slot, an H100 reads all weights once, 15 GB
-# at 3.35 TB/s. That takes 4.5 ms, for one slot
+# at 3.35 <!-- cited: 3.35, 4.5, 74, 592, 639, 80, 0.3, 40 --> TB/s. That takes 4.5 ms, for one slot
 # or for 64. The caches of 64 answers half way to 8,192 tokens are another 15 GB and 4.5 ms. **So 64
 # slots take twice as long as one, and write 64 tokens.**
 #
@@ -300,22 +305,7 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 # ahead caps the mean age. It does not cap the oldest,** in this run 26: the trainer takes whichever
 # 64 are done first, and a long answer is overtaken again and again.
 
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("systems.t2", stale_queue.stale_queue_explorer(),
-     ("With a spread of 1 or more, keep the slots 90 % busy, and the mean "
-      "age at 0.5 or less. Say first how many answers may be open.",
-      stale_queue.fresh_and_busy))
-
 # %% [markdown]
-# <details><summary>What the task shows</summary>
-#
-# A mean age of 0.5 is half a batch: 32 open answers. Take 16 slots and one batch ahead: 16 are
-# being written, and some wait for the update. The slots are always busy. But a step takes
-# 4.01 <!-- cited: 4.01 --> (less on a card, where 16 slots write faster than 64): **busy is not
-# fast.**
-# </details>
-#
 # How do you get rid of the very old ones? Let the trainer take the answers **in the order they were
 # begun**: the first 64 belong to the first step, the next 64 to the second.
 
@@ -336,12 +326,13 @@ predict("systems.9", "One batch ahead, in order. How old is the oldest, "
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("systems.9", "oldest 1, a step about 4.3",
-       f"The oldest is {order.staleness.max()}, and a step takes "
-       f"{order.time_per_step:.2f}. With one batch ahead an answer is "
-       "begun at most one update before its own step. So now **the number "
-       "of batches ahead caps every age. The price is waiting** for the "
-       "slowest of a step's own 64. It had a whole step's time as a head "
-       "start, and that is what running ahead still gives.",
+       "Now **the number of batches ahead caps every age. The price is "
+       "waiting** for the slowest of a step's own 64. It takes "
+       f"{waits.time_per_step - 0.5:.1f}, and running ahead gives it the "
+       "time of two steps instead of one: at least "
+       f"{waits.time_per_step:.2f} / 2 = {waits.time_per_step / 2:.1f} a "
+       f"step. It is {order.time_per_step:.2f}, because the steps are not "
+       "equally long.",
        instead={
            "oldest 26 as before, a step 1.11":
            "An answer cannot be overtaken any more. So how many updates "
@@ -356,17 +347,23 @@ reveal("systems.9", "oldest 1, a step about 4.3",
 
 # %% jupyter={"source_hidden": true}
 # the explorer
-task("systems.t3", stale_queue.stale_queue_explorer(order=True),
-     ("In order, at a spread of 1 or more: let a step take less than 3, "
-      "with a mean age of at most 2.6.", stale_queue.younger_in_order))
+task("systems.t2", stale_queue.stale_queue_explorer(),
+     ("With a spread of 1 or more, keep the slots 90 % busy, and the mean "
+      "age at 0.5 or less. Say first how many answers may be open.",
+      stale_queue.fresh_and_busy),
+     ("In order, 64 slots and three batches ahead take 2.59 a step, at a "
+      "mean age of 2.94. Bring the age to 2.6, and the step stays below 3. "
+      "Say first what you will change.", stale_queue.younger_in_order))
 
 # %% [markdown]
-# <details><summary>What the task shows</summary>
+# <details><summary>What the tasks show</summary>
 #
-# More batches ahead shorten the step and make the answers older: with 64 slots and three batches a
-# step takes 2.59, <!-- cited: 2.59, 2.90, 2.49, 2.94 --> but the mean age is 2.94. Half the slots
-# have fewer open answers: a step takes 2.90, the mean age is 2.49. Either way no answer is very
-# old, and nearly all are somewhat old.
+# 1. A mean age of 0.5 is half a batch: 32 open answers. Take 16 slots and one batch ahead: 16 are
+#    being written, and some wait for the update. The slots are always busy. But a step takes
+#    4.01 <!-- cited: 4.01, 2.90, 2.49 --> where 64 slots take 1.11: **busy is not fast.**
+# 2. Fewer batches ahead lengthen the step too much. Fewer slots have fewer open answers: with 32 a
+#    step takes 2.90, at a mean age of 2.49. No answer is very old now, and nearly all are somewhat
+#    old.
 # </details>
 #
 # **What the queue leaves out.** GRPO needs all answers to a prompt, so its trainer waits for whole
@@ -385,16 +382,16 @@ pictures.learning_by_time(
 
 # %% [markdown]
 # At age 8 two of three seeds end far lower. Ages 1 and 4 are not that clear: one seed of age 1 ends
-# nearly as low as the worst of age 4. Against this stands the time: while the synchronous queue
-# makes 40 steps, one batch ahead makes 270. **So measure in your own run what age costs.**
+# nearly as low as the worst of age 4. Against this stands the time: at AReaL's gain 40 synchronous
+# steps take as long as 110 one batch ahead. **So measure in your own run what age costs.**
 #
 # And published? AReaL's documentation
-# [sets 4 updates](https://inclusionai.github.io/AReaL/algorithms/async.html), prime-rl's
-# [sets 2](https://docs.primeintellect.ai/prime-rl/async.md). M2PO, on models of up to 32B, learned
-# from answers 256 updates old as well as from fresh ones by masking a few outlying tokens, where
-# plain GRPO fell behind ([arXiv 2510.01161](https://arxiv.org/abs/2510.01161)). Age counts updates,
-# not how far the policy moved, so it compares only within a
-# run. <!-- cited: 4, 2, 32, 256, 270 -->
+# [lets no answer be older than 4 updates](https://inclusionai.github.io/AReaL/algorithms/async.html),
+# prime-rl's [lets the engine run 2 steps ahead](https://docs.primeintellect.ai/prime-rl/async.md).
+# M2PO, on models of up to 32B, learned from answers 256 updates old as well as from fresh ones by
+# masking a few outlying tokens, where plain GRPO fell behind
+# ([arXiv 2510.01161](https://arxiv.org/abs/2510.01161)). Age counts updates, not how far the policy
+# moved, so it compares only within a run. <!-- cited: 4, 2, 32, 256, 110, 40 -->
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -404,13 +401,42 @@ pictures.learning_by_time(
 # |---|---|
 # | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, another engine makes a gap |
 # | memory | 16 bytes a trained parameter, 2 a frozen one, and the KV cache: 2 · layers · kv heads · head size · bytes a token |
-# | traffic | ZeRO 0 and 1 send the model twice a step; 2 and 3 grow with the micro-batches: m + 1 and 3m |
-# | age | its mean is the open answers at an update, in batches; running ahead does not cap the oldest |
+# | traffic | ZeRO 0 and 1 send the model twice a step; 2 and 3 grow with the m micro-batches, m + 1 and 3m, and hide behind computing if these are long |
+# | age | its mean is the open answers at an update, in batches; the oldest has a cap if they are taken in order, and steps wait |
 # | gap | the engine rounds differently: keep its log-probs (second sitting) |
 # | log | step time, age, gap of fresh answers |
 
 # %%
 score("systems.1", "systems.2", "systems.3", "systems.9")
+
+# %% [markdown]
+# **Three questions of the interview.** A minute each, aloud, then unfold.
+#
+# <details><summary><b>What is in memory when a 7B model trains with GRPO?</b></summary>
+#
+# 16 bytes for each trained parameter, about 120 GB: weights, gradients, float32 master copy and two
+# moments. 2 for a reference, 2 for the engine's copy, and activations, small if layers are computed
+# anew and logits made in pieces. And the KV cache, which often is the largest: 57 KB a token for a
+# Qwen of 7B. ZeRO splits the 16, offloading keeps the halves of the step apart. With LoRA only the
+# adapter takes 16, the base takes 2 and without the adapter is the reference, and only the adapter
+# must be sent to the engine.
+# </details>
+# <details><summary><b>Our GPUs idle during rollout. Why, and what do you do?</b></summary>
+#
+# The batch waits for its longest answer. If there are more answers than slots, refill free slots
+# (continuous batching, the engine's default). Then run one batch ahead (on colocated cards: stop
+# writing when a batch is done, train, go on with the open answers, a *partial rollout*); cap the
+# length; separate trainer and engine, with cards moved until both take equally long. Watch the
+# step time, not utilisation: few slots are always busy and slow.
+# </details>
+# <details><summary><b>How stale may data be?</b></summary>
+#
+# Documented settings are 2 to 4 updates; M2PO learned from answers 256 updates old by masking
+# outlying tokens. So measure it: in our small model (three seeds, 40 updates) two of three at age 8
+# ended far lower. Mean age is open answers at an update over batch size. If the trainer takes what
+# is done first, long answers get far older. If it takes them in the order they were begun, no age
+# exceeds the batches ahead, and steps wait.
+# </details>
 
 # %% [markdown]
 # ## Second sitting: another program writes
@@ -495,9 +521,9 @@ reveal("systems.7", "about 0.8 %",
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.8", "The reward falls. The std of the gap in fresh "
-        "answers was 0.036 up to step 290, then 0.05, 0.07, 0.10. What do "
-        "you try first?",
+predict("systems.8", "Since step 290 the reward is flat. The std of the "
+        "gap in fresh answers was 0.036 before, then 0.05, 0.07, 0.10. "
+        "What do you try first?",
         ["drop the older answers", "replay the experts",
          "send the weights to the engine again",
          "compare the sampling settings of the two"])
@@ -506,8 +532,9 @@ predict("systems.8", "The reward falls. The std of the gap in fresh "
 # the answer
 reveal("systems.8", "send the weights to the engine again",
        "It begins at one step and grows from there, in answers that count "
-       "as fresh: the trainer moves away from what the engine still holds. "
-       "If the gap drops after sending, that was it."
+       "as fresh: the trainer moves on, and the engine writes with the "
+       "weights of step 290. So its reward stays too. If the gap drops "
+       "after sending, that was it."
        "\n\n| gap of fresh answers | suspect | test |\n|---|---|---|\n"
        "| from the first step on | sampling settings, number formats, "
        "experts | it is there at learning rate 0 |\n"
@@ -519,8 +546,7 @@ reveal("systems.8", "send the weights to the engine again",
        "| small, large in old answers | age | fewer batches ahead |\n",
        instead={
            "drop the older answers":
-           "These are the fresh ones. Age shows as the difference between "
-           "old and fresh answers.",
+           "These are the fresh ones. Age shows between old and fresh.",
            "replay the experts":
            "It makes a gap smaller. But flips were there before step 290. "
            "What is new?",
@@ -543,52 +569,61 @@ reveal("systems.8", "send the weights to the engine again",
 # with std $s$, then $\mathbb E[w]^2/\mathbb E[w^2]=1/e^{s^2}$. In short: **a share of exp(−std² ·
 # T)**.
 #
-# For the small mixture and 1,000 tokens $s$ is 0.052 · √1000 = 1.64, and 7 % count. But its gap is
-# lopsided: for a token it reaches −2.4 and +1.0. <!-- cited: 0.052, 1.64, 7, -2.4, 2.4, 1.0 -->
+# For the small mixture and 1,000 tokens $s$ is 0.052 · √1000 = 1.64, and 7 % count. Is that so? We
+# draw six batches of 512 whole answers. <!-- cited: 0.052, 1.64, 7 -->
+
+# %% jupyter={"source_hidden": true}
+# six batches, printed
+log_pi, log_mu = pi.table(), mu.table()
+draws = torch.Generator().manual_seed(0)
+batches = draw_gaps(log_pi, log_mu, 6 * 512, 1000, draws)
+
+def count(T):
+    w = batches[:, :T].sum(1).exp().view(6, 512)
+    return w.sum(1) ** 2 / w.square().sum(1) / 512
+
+print("1,000 tokens, share that counts:",
+      "  ".join(f"{share:.0%}" for share in count(1000)))
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.4", "Does the lopsided gap leave fewer or more than 7 % "
-        "of the answers?",
-        ["nearly all, 95 %", "more, a third", "about as many, 7 %",
-         "fewer, 1 %"])
+predict("systems.10", "The next token of the small mixture depends on the "
+        "last four, so we can also compute the share over *all* answers, "
+        "without a sample. What is it?",
+        ["about 22 %, as in the batches", "about 7 %, as by the formula",
+         "about 2 %", "under 0.1 %"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-batch = 512
-dice = torch.Generator().manual_seed(0)
-table = ("| tokens | std of log w | formula | measured, 512 answers |\n"
+exact = exact_share(log_pi, log_mu, (50, 82, 200, 1000))
+largest = (log_pi - log_mu).max().exp()
+met = batches.max().exp()
+table = ("| tokens | formula | six batches | all answers |\n"
          "|---|---|---|---|\n")
-for T in (50, 1000, 8000):
-    pick = torch.randint(400, (200 * batch, T // 50), generator=dice)
-    log_w = gap.sum(1)[pick].sum(1)
-    w = log_w.exp().view(200, batch)
-    counts = (w.sum(1) ** 2 / w.square().sum(1) / batch).mean()
-    formula = (-gap.var() * T).exp()
-    table += (f"| {T:,} | {log_w.std():.2f} | {formula:.2g} | "
-              f"{counts:.2g} |\n")
+for T in (50, 200, 1000):
+    low, high = count(T).min(), count(T).max()
+    table += (f"| {T:,} | {(-gap.var() * T).exp():.0%} | {low:.0%} to "
+              f"{high:.0%} | {100 * exact[T]:.2g} % |\n")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("systems.4", "more, a third",
-       "What costs answers is the *large* weights, which take over the "
-       "sum. This gap reaches further down: tiny weights, and they cost "
-       "little. (No accident: the engine writes more often the tokens that "
-       "its rounding favours.) We joined measured pieces of 50 tokens at "
-       f"random:\n\n{table}\n"
-       "And the last row? If 1,000 tokens leave 0.34, then 8,000 leave "
-       "0.34⁸ = 0.0002. But one answer of 512 always counts: a measured "
-       "share is never below 0.002. **It flatters where it matters.**",
+reveal("systems.10", "under 0.1 %",
+       f"It is {exact[1000]:.4%}.\n\n{table}\n"
+       "The weights that take over the sum belong to tokens "
+       "which the engine hardly ever writes. The largest weight of a token "
+       f"is {largest:,.0f}; in these three million tokens the largest was "
+       f"{met:.0f}. **A batch shows only what the engine wrote, so a "
+       "measured share flatters.** And the exact weight has no bias over "
+       "all answers; but in a batch the answers that would remove it are "
+       "missing.",
        instead={
-           "fewer, 1 %":
-           "So it is at 8,000 tokens. Which side of the gap is the long "
-           "one: large weights or small ones?",
-           "about as many, 7 %":
-           "The std is the same, but a small weight costs less than a "
-           "large one.",
-           "nearly all, 95 %":
-           "So it is at 50 tokens. The std of 1,000 gaps is √1000 = 32 "
-           "times that of one.",
+           "about 22 %, as in the batches":
+           "A batch holds only what the engine wrote. Which answers are "
+           "missing there?",
+           "about 7 %, as by the formula":
+           "The formula takes the std from tokens that were written. Which "
+           "tokens does it not know?",
+           "about 2 %": "The right direction. It is lower still.",
        })
 
 # %% [markdown]
@@ -596,37 +631,36 @@ reveal("systems.4", "more, a third",
 
 # %% jupyter={"source_hidden": true}
 # tokens, printed
-w = gap.sum(1).exp()                           # of pieces of 50 tokens
-half = 50 * torch.tensor(0.5).log() / (w.mean() ** 2
-                                       / w.square().mean()).log()
-print(f"small mixture: {half:.0f} tokens; formula "
-      f"{0.693 / gap.var():.0f}")
+print(f"small mixture            formula {0.693 / gap.var():.0f}; over all "
+      f"answers 82: {exact[82]:.0%}")
 for name, kl in PUBLISHED.items():
     print(f"{name:24s} formula {0.693 / (2 * kl):.0f}")
 
 # %% [markdown]
-# The formula is too strict for our mixture, by a factor of 2.4, and may be for the published one.
-# Even so: **with such gaps answers of thousands of tokens are too long for the exact weight**,
-# replayed or not. What else is there?
+# The formula promises too much for our mixture, and may for the published models. Either way
+# **answers of thousands of tokens are too long for the exact weight**, with replayed experts too.
+# What else is there?
 #
-# | weight | bias | noise it adds | use |
-# |---|---|---|---|
-# | none: plain pushes | the whole gap | none | where over 90 % of the answers count |
-# | $w$, exact | none | grows with length | down to 50 % |
-# | min($w_t$, 2) of the token: TIS | the tokens before it stay the engine's choice | the same at every length | below 50 % |
-# | $w_t$ inside [1/2, 5], else 0: IcePop | the same, and pushes are lost, often the most needed | the same at every length | log what it drops, by the sign of $A$ |
+# * **Plain pushes**, without a weight. Their bias is the whole gap.
+# * **TIS**, the token's own weight, capped: min($w_t$, 2)
+#   ([Yao et al.](https://fengyao.notion.site/off-policy-rl)). Its noise is the same at every
+#   length. Its bias: an answer whose four tokens have weight 2 each is due 16, and every token of
+#   it gets 2.
+# * **IcePop**, a mask: $w_t$ inside a band such as [1/2, 5], otherwise
+#   0 ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)). It loses pushes, often those that are
+#   needed most: log what it drops, by the sign of $A$.
 #
-# The limits are a rule of thumb of ours. (TIS:
-# [Yao et al.](https://fengyao.notion.site/off-policy-rl); IcePop:
-# [arXiv 2510.18855](https://arxiv.org/abs/2510.18855).) On large models, in
-# [a published comparison](https://www.llmdata.com/blog/mismatch-praxis), weights of whole answers
-# collapsed in long answers and TIS was the most robust. Is it always better than nothing? No: in a
-# small toy with a large gap that never changes it left more policies stuck than plain pushes
-# ([statements 19](statements/19_systems.ipynb#Who-is-left-behind%3F)). **So remove the cause first,
-# and run one plain run beside TIS.** <!-- cited: 2.4, 90, 50, 5 -->
+# On large models, in [a published comparison](https://www.llmdata.com/blog/mismatch-praxis),
+# weights of whole answers collapsed in long answers and TIS was the most robust. But in a small toy
+# with a large gap that never changes it left more policies stuck than plain pushes
+# ([statements 19](statements/19_systems.ipynb#Who-is-left-behind%3F)).
+#
+# **So: remove the cause first. While more than 90 % of the answers count, in every batch, no weight
+# is needed. Below, take TIS, with one plain run beside it.** (A rule of thumb of
+# ours.) <!-- cited: 2, 16, 5, 90 -->
 
 # %%
-score("systems.7", "systems.4", "systems.8")
+score("systems.7", "systems.8", "systems.10")
 
 # %% [markdown]
 # ## Exercises
@@ -689,35 +723,7 @@ check.silent_bug_systems(my_test)
 # %% [markdown]
 # ## In the interview
 #
-# A minute each, aloud, then unfold.
-#
-# <details><summary><b>What is in memory when a 7B model trains with GRPO?</b></summary>
-#
-# 16 bytes for each trained parameter, about 120 GB: weights, gradients, float32 master copy and two
-# moments. 2 for a reference, 2 for the engine's copy, and activations, small if layers are computed
-# anew and logits made in pieces. And the KV cache, which often is the largest: 57 KB a token for a
-# Qwen of 7B. ZeRO splits the 16, offloading keeps the halves of the step apart. With LoRA only the
-# adapter takes 16, the base takes 2 and without the adapter is the reference, and only the adapter
-# must be sent to the engine.
-# </details>
-# <details><summary><b>Our GPUs idle during rollout. Why, and what do you do?</b></summary>
-#
-# The batch waits for its longest answer. If there are more answers than slots, refill free slots
-# (continuous batching, the engine's default). Then run one batch ahead (on colocated cards: stop
-# writing when a batch is done, train, go on with the open answers, a *partial rollout*); cap the
-# length; separate trainer and engine, with cards moved until both take equally long. Watch the
-# step time, not utilisation: few slots are always busy and slow.
-# </details>
-# <details><summary><b>How stale may data be?</b></summary>
-#
-# Documented settings are 2 to 4 updates; M2PO learned from answers 256 updates old by masking
-# outlying tokens. So measure it: in our small model (three seeds, 40 updates) two of three at age 8
-# ended far lower. Mean age is open answers at an update over batch size. If the trainer takes what
-# is done first, long answers get far older. If it takes them in the order they were begun, no age
-# exceeds the batches ahead, and steps wait.
-# </details>
-#
-# After the second sitting:
+# A minute each, aloud, then unfold. The first three are above, before the second sitting.
 #
 # <details><summary><b>The engine has a copy of the trainer's weights. Why do their log-probs differ?</b></summary>
 #
@@ -731,11 +737,12 @@ check.silent_bug_systems(my_test)
 # </details>
 # <details><summary><b>Truncated importance sampling or IcePop?</b></summary>
 #
-# For long answers TIS: on large models it was the most robust. TIS keeps a token beyond the cap
-# with weight 2, IcePop drops it on both sides of its band. It matters for a wrong token that the
-# policy writes often and the engine seldom: it is due a push down of its full weight, say 20. TIS
-# gives 2, IcePop none. Both are biased, so compare with plain pushes, ask whether the same tokens
-# are off step after step, and log what is dropped by the sign of A.
+# Not the exact weight of the whole answer: exp(−std² · T) of the answers count, and what a batch
+# shows flatters. For long answers TIS: on large models it was the most robust. TIS keeps a token
+# beyond the cap with weight 2, IcePop drops it on both sides of its band. It matters for a wrong
+# token that the policy writes often and the engine seldom: it is due a push down of its full
+# weight, say 20. TIS gives 2, IcePop none. Both are biased, so compare with plain pushes, ask
+# whether the same tokens are off step after step, and log what is dropped by the sign of A.
 # </details>
 #
 # The other four can wait for another evening.

@@ -138,6 +138,21 @@ class RouterPolicy:
         """log pi of every token of the vocabulary at every place, (B, T, vocab)."""
         return self._scores(self._context(tokens), routes, router_noise)[0].log_softmax(-1)
 
+    @torch.no_grad()
+    def table(self) -> torch.Tensor:
+        """log pi of every token after every context, (vocab + 1,) * 4 + (vocab,).
+
+        The context's indices are the last token first; `vocab` stands before the start.
+
+        >>> policy = RouterPolicy(vocab=2, seed=0)
+        >>> tuple(policy.table().shape)
+        (3, 3, 3, 3, 2)
+        """
+        sizes = [self.vocab + 1] * CONTEXT
+        contexts = torch.cartesian_prod(*map(torch.arange, sizes))
+        scores = self._scores(contexts[:, None], None, None)[0][:, 0]
+        return scores.log_softmax(-1).view(*sizes, self.vocab)
+
     def ranking(self, tokens: torch.Tensor, routes: torch.Tensor | None = None) -> torch.Tensor:
         """(B, T, layers, experts) experts from the best score to the worst, along `routes`."""
         return self._run(self._context(tokens), routes, None)[2]

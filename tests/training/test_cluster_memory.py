@@ -44,7 +44,7 @@ def test_parking_takes_the_larger_half_and_the_cache_falls_with_the_gpus():
     parts = on_one_gpu(QWEN_7B, Cluster(gpus=8, stage=3))
     assert parts["cache"] == pytest.approx(512 * 8192 * 57_344 / 8 / 1e9)
     assert peak_on_one_gpu(parts, True) == pytest.approx(
-        max(parts["sampler"] + parts["cache"],
+        max(parts["engine"] + parts["cache"],
             parts["trainer"] + parts["frozen models"] + parts["activations"])
     )  # fmt: skip
     assert peak_on_one_gpu(parts, True) < peak_on_one_gpu(parts, False)

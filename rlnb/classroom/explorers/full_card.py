@@ -20,15 +20,15 @@ CAPTION = (
 PARTS = {
     "trainer": (SKY, ""),  # what is also in page 19's first picture has its colour there
     "frozen models": (GREY, ""),
-    "sampler": (PURPLE, "xx"),
+    "engine": (PURPLE, "xx"),
     "cache": (VERMILLION, ""),
     "activations": (YELLOW, ""),
 }
 WORDS = {"trainer": "trainer: weights, gradients, AdamW", "frozen models": "reference",
-         "sampler": "the engine's copy", "cache": "KV cache",
+         "engine": "the engine's copy", "cache": "KV cache",
          "activations": "activations"}  # fmt: skip
-WRITING = ("trainer", "frozen models", "sampler", "cache")
-TRAINING = ("trainer", "frozen models", "sampler", "activations")
+WRITING = ("trainer", "frozen models", "engine", "cache")
+TRAINING = ("trainer", "frozen models", "engine", "activations")
 
 
 @checked(gpus=between(1, 64), stage=between(0, 3), answers=between(1, 4096))
@@ -46,7 +46,7 @@ def compute(
     """
     cluster = Cluster(gpus=gpus, stage=stage, parked=parked, answers=answers)
     parts = on_one_gpu(QWEN_7B, cluster)
-    left_out = {"writing": ("trainer", "frozen models"), "training": ("sampler",)}
+    left_out = {"writing": ("trainer", "frozen models"), "training": ("engine",)}
     moments = {
         name: {k: 0.0 if parked and k in left_out[name] else parts[k] for k in held}
         for name, held in (("writing", WRITING), ("training", TRAINING))

@@ -130,22 +130,22 @@ def younger_in_order(data) -> bool:
     return steady and data["time"] < 3 and data["staleness"] <= 2.6
 
 
-def stale_queue_explorer(order: bool = False) -> Explorer:
-    """Slots, batches ahead and how unequal the answers are.
-
-    order: also which answers the trainer takes; it starts one batch ahead, in the order begun.
-    """
-    controls = {
-        "slots": choice_slider(64, [(str(n), n) for n in SLOTS], "slots",
-                               "answers that are written at once; 64 make a batch"),
-        "lag": slider(int(order), 0, 4, 1, "batches ahead",
-                      "that may be begun before the next update"),
-        "tail": slider(1.0, 0.0, 1.2, 0.1, "spread of the lengths", "std of the log length"),
-    }  # fmt: skip
-    if order:
-        controls["in_order"] = switch(
-            True, "take the answers in the order they were begun",
-            "otherwise the trainer takes whichever 64 are done first",
-        )  # fmt: skip
-    return Explorer(compute, build, update, controls, alt=alt, caption=CAPTION, readout=readout,
-                    size=(900, 270))  # fmt: skip
+def stale_queue_explorer() -> Explorer:
+    """Slots, batches ahead, how unequal the answers are, and which of them the trainer takes."""
+    return Explorer(
+        compute,
+        build,
+        update,
+        {
+            "slots": choice_slider(64, [(str(n), n) for n in SLOTS], "slots",
+                                   "answers that are written at once; 64 make a batch"),
+            "lag": slider(0, 0, 4, 1, "batches ahead", "that may be begun before the next update"),
+            "tail": slider(1.0, 0.0, 1.2, 0.1, "spread of the lengths", "std of the log length"),
+            "in_order": switch(False, "take the answers in the order they were begun",
+                               "otherwise the trainer takes whichever 64 are done first"),
+        },
+        alt=alt,
+        caption=CAPTION,
+        readout=readout,
+        size=(900, 270),
+    )  # fmt: skip

@@ -146,18 +146,10 @@ def learning_by_time(caption: str) -> Picture:
     return static_figure(build, size=(900, 280), caption=caption, alt=alt)
 
 
-def gaps(
-    panels: Mapping[str, Sequence[float]],
-    caption: str,
-    stds: Mapping[str, float] | None = None,
-    edge: float = 3.5,
-) -> Picture:
-    """A histogram a panel: log π of the trainer minus log π of the engine, tokens on a log axis.
-
-    stds: of a panel whose values are only known by their bins.
-    """
+def gaps(panels: Mapping[str, Sequence[float]], caption: str, edge: float = 3.5) -> Picture:
+    """A histogram a panel: log π of the trainer minus log π of the engine, tokens on a log axis."""
     tables = {name: np.asarray(values, dtype=float) for name, values in panels.items()}
-    wide = {name: float(values.std()) for name, values in tables.items()} | dict(stds or {})
+    wide = {name: float(np.sqrt((values**2).mean())) for name, values in tables.items()}
     edges = np.linspace(-edge, edge, 71)
 
     def build(figure, _):
@@ -167,13 +159,14 @@ def gaps(
                          "log π − log μ", "tokens" if k == 0 else "")  # fmt: skip
             axes.hist(np.clip(values, -edge, edge), bins=edges, color=SKY, ec="none")
             axes.set(yscale="log", ylim=(0.7, 3e4), xlim=(-edge, edge))
-            axes.set_title(f"{name}: std {wide[name]:.4f}", fontsize=11, weight="bold")
+            axes.set_title(f"{name}: root mean square {wide[name]:.4f}", fontsize=11,
+                           weight="bold")  # fmt: skip
             for at in (-np.log(2), np.log(2)):
                 axes.axvline(at, color=BLACK, lw=1, ls=":")
         axes.text(np.log(2) + 0.08, 9e3, "ratio 2", fontsize=TEXT)
 
-    text = "; ".join(f"{name}: {len(v)} tokens, std {wide[name]:.4f}, largest {abs(v).max():.2f}"
-                     for name, v in tables.items())  # fmt: skip
+    text = "; ".join(f"{name}: {len(v)} tokens, root mean square {wide[name]:.4f}, largest "
+                     f"{abs(v).max():.2f}" for name, v in tables.items())  # fmt: skip
     return static_figure(build, size=(900, 270), caption=caption,
                          alt=f"Histograms of the gap between two engines. {text}.")  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Bytes on one GPU of several that train and write together: ZeRO's stages, a sampler, its cache.
+"""Bytes on one GPU of several that train and write together: ZeRO's stages, an engine, its cache.
 
     on_one_gpu(QWEN_7B, Cluster(gpus=8, stage=3))        GB by what holds them
 
@@ -39,7 +39,7 @@ LLAMA2_7B = Model(Preset(4096, 32, 32, 32, 128, 11008), 32_000, 6.74e9)
 class Cluster:
     """gpus that all do both in turn. stage: of ZeRO. answers x tokens: written at the same time, by
     all GPUs together. frozen: reference or reward models, trained: policy, and critic. parked: the
-    trainer's state waits in the host's memory while the GPUs write, and the sampler's copy and
+    trainer's state waits in the host's memory while the GPUs write, and the engine's copy and
     cache are dropped while they train."""
 
     gpus: int = 8
@@ -90,7 +90,7 @@ def kv_bytes_per_token(layout: Preset, size: int = 2) -> int:
 def on_one_gpu(model: Model, cluster: Cluster) -> dict[str, float]:
     """GB on each GPU by what holds them.
 
-    trainer: trained models with gradients and optimizer; frozen models; sampler: a whole bfloat16
+    trainer: trained models with gradients and optimizer; frozen models; engine: a whole bfloat16
     copy of the policy that writes; cache: keys and values of this GPU's share of the answers, all
     at full length; activations: one answer at a time, layers recomputed, and 2**26 float32 logits
     three times.
@@ -105,7 +105,7 @@ def on_one_gpu(model: Model, cluster: Cluster) -> dict[str, float]:
     parts = {
         "trainer": state,
         "frozen models": whole - state,
-        "sampler": 2 * model.parameters,
+        "engine": 2 * model.parameters,
         "cache": cache,
         "activations": kept + logits,
     }
@@ -115,7 +115,7 @@ def on_one_gpu(model: Model, cluster: Cluster) -> dict[str, float]:
 def peak_on_one_gpu(parts: dict[str, float], parked: bool = False) -> float:
     """GB at the fullest moment: writing or training, everything else resident unless `parked`."""
     held = parts["trainer"] + parts["frozen models"]
-    writing = parts["sampler"] + parts["cache"]
+    writing = parts["engine"] + parts["cache"]
     if parked:
         return max(writing, held + parts["activations"])
-    return held + parts["sampler"] + max(parts["cache"], parts["activations"])
+    return held + parts["engine"] + max(parts["cache"], parts["activations"])

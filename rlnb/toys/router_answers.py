@@ -1,0 +1,68 @@
+"""Long answers of the small mixture: drawn quickly, and all of them at once.
+
+Its next token depends on the last four (`router`), so a table of all contexts holds everything. An
+answer is drawn by looking up. A mean over *all* answers of T tokens needs no sample either: with
+w = prod_t pi_t / mu_t, go back from the end over the contexts c,
+
+    v_T(c) = 1,    v_t-1(c) = sum_y mu(y|c) (pi(y|c) / mu(y|c))^2 v_t(c followed by y),
+
+and v_0(start) = E_mu[w^2]. E_mu[w] is 1, so the share of the answers that count is 1 / E_mu[w^2].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import torch
+
+from rlnb.toys.router import CONTEXT
+
+__all__ = ["draw_gaps", "exact_share"]
+
+
+def exact_share(
+    log_pi: torch.Tensor, log_mu: torch.Tensor, lengths: Iterable[int]
+) -> dict[int, float]:
+    """Tokens of an answer -> E[w]^2 / E[w^2] over all answers that mu may write, w = pi / mu.
+
+    log_pi, log_mu: `RouterPolicy.table` of both.
+
+    >>> from rlnb.toys.router import RouterPolicy
+    >>> log_pi = RouterPolicy(vocab=2, seed=0).table()
+    >>> exact_share(log_pi, log_pi, [3])
+    {3: 1.0}
+    """
+    wanted = sorted(set(lengths))
+    if not wanted or wanted[0] < 1:
+        raise ValueError(f"lengths must be 1 or more, and at least one; got {wanted}.")
+    vocab = log_mu.shape[-1]
+    squared = (2 * log_pi - log_mu).exp()  # mu (pi / mu)^2
+    v, log_scale, found = squared.new_ones(squared.shape[:-1]), 0.0, {}
+    start = (vocab,) * CONTEXT
+    for t in range(1, wanted[-1] + 1):
+        after = v[:vocab].movedim(0, -1)[..., None, :]  # context followed by y: y comes first
+        v = (squared * after).sum(-1)
+        top = float(v.max())
+        v, log_scale = v / top, log_scale + math.log(top)
+        if t in wanted:
+            found[t] = math.exp(-log_scale - math.log(float(v[start])))
+    return found
+
+
+@torch.no_grad()
+def draw_gaps(
+    log_pi: torch.Tensor, log_mu: torch.Tensor, n: int, length: int, generator: torch.Generator
+) -> torch.Tensor:
+    """(n, length) log pi - log mu of the tokens of n answers that mu writes.
+
+    log_pi, log_mu: `RouterPolicy.table` of both.
+    """
+    p, gap = log_mu.exp(), log_pi - log_mu
+    seen = [torch.full((n,), log_mu.shape[-1])] * CONTEXT
+    found = []
+    for _ in range(length):
+        y = torch.multinomial(p[tuple(seen)], 1, generator=generator)[:, 0]
+        found.append(gap[(*seen, y)])
+        seen = [y, *seen[:-1]]
+    return torch.stack(found, 1)

@@ -1,0 +1,54 @@
+"""Means over all answers of the small mixture, against every answer written out."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+
+from rlnb.toys.router import RouterPolicy
+from rlnb.toys.router_answers import draw_gaps, exact_share
+
+
+@pytest.fixture(autouse=True)
+def _double():
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+def both(vocab):
+    pi = RouterPolicy(layers=2, experts=3, vocab=vocab, width=4, seed=1)
+    return pi, pi.rounded()
+
+
+@pytest.mark.parametrize("length", (1, 2, 6))
+def test_it_is_the_mean_over_every_answer_written_out(length):
+    pi, mu = both(3)
+    with torch.no_grad():
+        for weight in mu.parameters():  # far apart, so that a wrong term would show
+            weight.mul_(0.7)
+        y = torch.tensor([*itertools.product(range(3), repeat=length)])
+        log_pi, log_mu = (p.logprobs(y)[0].sum(1) for p in (pi, mu))
+    squares = (log_mu.exp() * (2 * (log_pi - log_mu)).exp()).sum()
+    found = exact_share(pi.table(), mu.table(), [length])
+    assert found[length] == pytest.approx(1 / float(squares), rel=1e-12)
+    assert found[length] < 0.999
+
+
+def test_drawn_gaps_are_those_of_the_engine_s_own_answers():
+    pi, mu = both(5)
+    found = draw_gaps(pi.table(), mu.table(), 400, 7, torch.Generator().manual_seed(2))
+    with torch.no_grad():
+        y = mu.sample(400, 7, torch.Generator().manual_seed(2))
+        gap = pi.logprobs(y)[0] - mu.logprobs(y)[0]
+    assert torch.allclose(found, gap, atol=1e-12)
+
+
+@pytest.mark.parametrize("lengths", ([], [0]))
+def test_lengths_without_an_answer_are_refused(lengths):
+    pi, mu = both(2)
+    with pytest.raises(ValueError, match="lengths must be 1 or more"):
+        exact_share(pi.table(), mu.table(), lengths)
