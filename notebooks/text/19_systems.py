@@ -33,6 +33,7 @@ from rlnb.toys import ring
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
 from rlnb.toys.router_answers import draw_gaps, exact_share
+from rlnb.toys.two_engines import engines, judge
 from rlnb.training.studies.cluster_memory import QWEN_7B
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -161,14 +162,11 @@ cards, micro = 4, 128
 made_of = ("1 gradient + the sums", "1 gradient + 1 new weights",
            f"{micro} gradients + 1 new weights",
            f"{micro} gradients + 2 · {micro} weights")
-rows = ""
+rows, whole = "", 2 * QWEN_7B.parameters                # bytes
 for stage, what in enumerate(made_of):
     once, sent = (ring.step(stage, cards, micro=m)[1] for m in (1, micro))
-    size = 2 * QWEN_7B.parameters                      # bytes
     rows += (f"| {stage} | {once * cards / (cards - 1):.0f} | "
-             f"{what} = {sent * cards / (cards - 1):.0f} | "
-             f"{sent * size / 450e9:.1f} s | {sent * size / 50e9:.1f} s "
-             f"|\n")
+             f"{what} = {sent * cards / (cards - 1):.0f} |\n")
 computing = 128 * 8192 * 8 * QWEN_7B.parameters / 4e14
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -179,10 +177,11 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        "rest leaves after every micro-batch. Stage 3 also fetches the "
        "weights, before each forward and each backward pass."
        f"\n\n| stage | sizes of the model a step, 1 micro-batch | {micro} "
-       "micro-batches | NVLink, 450 GB/s | network, 50 |\n"
-       f"|---|---|---|---|---|\n{rows}\n"
-       "(The policy alone. NVLink joins the cards of a box.) **Here it all "
-       f"hides behind computing, which takes {computing:.0f} s.**",
+       f"micro-batches |\n|---|---|---|\n{rows}\n"
+       f"(The policy alone.) For stage 3 that is {sent * whole / "
+       "450e9:.0f} s over NVLink, inside a box, at 450 GB/s, and "
+       f"{sent * whole / 50e9:.0f} over a network at 50. **Here both hide "
+       f"behind computing, which takes {computing:.0f} s.**",
        instead={
            "at none: the sums are sent once, at the end":
            "This is right at stages 0 and 1. Where would stage 2 keep the "
@@ -238,11 +237,10 @@ predict("systems.3", "All 64 answers are written by the newest weights, "
 # the answer
 reveal("systems.3", "about 13 %",
        "One answer of 64 is long, and 63 slots wait for it. A step takes "
-       f"{waits.time_per_step:.2f} mean answers (on a card less: the last "
-       "answers are written faster). The repair is to run one batch ahead: "
-       "a free slot begins an answer of the next batch at once, with the "
-       "old weights, and the trainer takes whichever 64 are done first. "
-       "**In this queue a step then takes "
+       f"{waits.time_per_step:.2f} mean answers. The repair is to run one "
+       "batch ahead: a free slot begins an answer of the next batch at "
+       "once, with the old weights, and the trainer takes whichever 64 are "
+       "done first. **In this queue a step then takes "
        f"{ahead.time_per_step:.2f}.**",
        pictures.two_timelines(
            {"synchronous": waits, "one batch ahead": ahead}, 8.5,
@@ -265,18 +263,9 @@ reveal("systems.3", "about 13 %",
 # queue. AReaL measured up to 2.77 times ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 #
 # Why are idle slots dear? To write one token in every slot, an H100 reads all weights once, 15 GB
-# at 3.35 <!-- cited: 3.35, 4.5, 74, 592, 639, 80, 0.3, 40 --> TB/s. That takes 4.5 ms, for one slot
+# at 3.35 <!-- cited: 3.35, 4.5 --> TB/s. That takes 4.5 ms, for one slot
 # or for 64. The caches of 64 answers half way to 8,192 tokens are another 15 GB and 4.5 ms. **So 64
 # slots take twice as long as one, and write 64 tokens.**
-#
-# <details><summary>One level deeper: how many cards should write?</summary>
-#
-# So many that writing takes as long as training. 64 answers of 8,192 tokens take a card 74 s, 512
-# of them 592 card-seconds. Training on them takes 639, without a reference. Of sixteen H100s eight
-# write, 74 s, and eight train, 80 s. Sending the new weights, 15 GB at 50 GB/s, takes 0.3 s.
-# (Writing is counted at the memory's full speed, training at 40 % of the peak. So measure yours,
-# and give the slower side cards.)
-# </details>
 #
 # What does running ahead cost? The answers get old. The **age** (staleness) of an answer is the
 # number of updates between its start and its use.
@@ -351,8 +340,9 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
      ("With a spread of 1 or more, keep the slots 90 % busy, and the mean "
       "age at 0.5 or less. Say first how many answers may be open.",
       stale_queue.fresh_and_busy),
-     ("In order, 64 slots and three batches ahead take 2.59 a step, at a "
-      "mean age of 2.94. Bring the age to 2.6, and the step stays below 3. "
+     ("In order, at a spread of 1: 64 slots and three batches ahead take "
+      "2.59 a step, at a mean age of 2.94. Bring the age to 2.6, with a "
+      "step below 3. "
       "Say first what you will change.", stale_queue.younger_in_order))
 
 # %% [markdown]
@@ -360,7 +350,8 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
 #
 # 1. A mean age of 0.5 is half a batch: 32 open answers. Take 16 slots and one batch ahead: 16 are
 #    being written, and some wait for the update. The slots are always busy. But a step takes
-#    4.01 <!-- cited: 4.01, 2.90, 2.49 --> where 64 slots take 1.11: **busy is not fast.**
+#    4.01, <!-- cited: 4.01, 2.90, 2.49, 2.5 --> on a card some 2.5, where 64 slots take 1.11:
+#    **busy is not fast.**
 # 2. Fewer batches ahead lengthen the step too much. Fewer slots have fewer open answers: with 32 a
 #    step takes 2.90, at a mean age of 2.49. No answer is very old now, and nearly all are somewhat
 #    old.
@@ -382,16 +373,13 @@ pictures.learning_by_time(
 
 # %% [markdown]
 # At age 8 two of three seeds end far lower. Ages 1 and 4 are not that clear: one seed of age 1 ends
-# nearly as low as the worst of age 4. Against this stands the time: at AReaL's gain 40 synchronous
-# steps take as long as 110 one batch ahead. **So measure in your own run what age costs.**
+# nearly as low as the worst of age 4.
+# **So measure in your own run what age costs.**
 #
-# And published? AReaL's documentation
-# [lets no answer be older than 4 updates](https://inclusionai.github.io/AReaL/algorithms/async.html),
-# prime-rl's [lets the engine run 2 steps ahead](https://docs.primeintellect.ai/prime-rl/async.md).
-# M2PO, on models of up to 32B, learned from answers 256 updates old as well as from fresh ones by
-# masking a few outlying tokens, where plain GRPO fell behind
-# ([arXiv 2510.01161](https://arxiv.org/abs/2510.01161)). Age counts updates, not how far the policy
-# moved, so it compares only within a run. <!-- cited: 4, 2, 32, 256, 110, 40 -->
+# Published: AReaL's documentation
+# [lets no answer be older than 4 updates](https://inclusionai.github.io/AReaL/algorithms/async.html).
+# M2PO learned from answers 256 updates old as well as from fresh ones, by masking a few outlying
+# tokens ([arXiv 2510.01161](https://arxiv.org/abs/2510.01161)). <!-- cited: 4, 256 -->
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -431,8 +419,8 @@ score("systems.1", "systems.2", "systems.3", "systems.9")
 # </details>
 # <details><summary><b>How stale may data be?</b></summary>
 #
-# Documented settings are 2 to 4 updates; M2PO learned from answers 256 updates old by masking
-# outlying tokens. So measure it: in our small model (three seeds, 40 updates) two of three at age 8
+# Documented: up to 4 updates (AReaL); M2PO learned from answers 256 updates old by masking outlying
+# tokens. So measure it: in our small model (three seeds, 40 updates, no clip) two of three at age 8
 # ended far lower. Mean age is open answers at an update over batch size. If the trainer takes what
 # is done first, long answers get far older. If it takes them in the order they were begun, no age
 # exceeds the batches ahead, and steps wait.
@@ -495,12 +483,11 @@ made = gap[flip].square().sum() / gap.square().sum()
 reveal("systems.7", "about 0.8 %",
        f"Squares add: ({rms['all tokens']:.3f} / "
        f"{rms['flipped tokens']:.2f})² is about 0.8 %. Counted, "
-       f"{share:.2%} of the tokens are flipped. These few "
-       f"make {made:.0%} of the sum of squares. **So look at single "
-       "tokens, not at the mean alone.** (In the 30B mixture flips are "
-       "many and small: 94 % of the tokens have another expert in at "
-       "least one of 48 layers, but eight experts work on a token there. "
-       "Here the only one is exchanged.)",
+       f"{share:.2%} of the tokens are flipped. These few make {made:.0%} "
+       "of the sum of squares. In the 30B mixture flips are many and "
+       "small: 94 % of the tokens have another expert in at least one of "
+       "48 layers, but eight experts work on a token there. A mean does "
+       "not tell the two apart. **So look at single tokens too.**",
        pictures.gaps(
            {"not flipped": gap[~flip], "flipped": gap[flip]},
            "The small mixture. Tokens on a log axis. Outside the dotted "
@@ -521,9 +508,9 @@ reveal("systems.7", "about 0.8 %",
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.8", "Since step 290 the reward is flat. The std of the "
-        "gap in fresh answers was 0.036 before, then 0.05, 0.07, 0.10. "
-        "What do you try first?",
+predict("systems.8", "Since step 290 the reward is flat. In fresh answers "
+        "of a mixture the std of the gap was 0.055 before, then 0.07, "
+        "0.09, 0.12. What do you try first?",
         ["drop the older answers", "replay the experts",
          "send the weights to the engine again",
          "compare the sampling settings of the two"])
@@ -541,9 +528,7 @@ reveal("systems.8", "send the weights to the engine again",
        "| from one step on, growing | weights that do not arrive, keys "
        "and values of prompts kept from before | send again, empty the "
        "cache |\n"
-       "| creeps up, weights arrive | the policy has changed | which "
-       "tokens make it? |\n"
-       "| small, large in old answers | age | fewer batches ahead |\n",
+       "| small, but large in old answers | age | fewer batches ahead |\n",
        instead={
            "drop the older answers":
            "These are the fresh ones. Age shows between old and fresh.",
@@ -590,7 +575,7 @@ print("1,000 tokens, share that counts:",
 predict("systems.10", "The next token of the small mixture depends on the "
         "last four, so we can also compute the share over *all* answers, "
         "without a sample. What is it?",
-        ["about 22 %, as in the batches", "about 7 %, as by the formula",
+        ["about 24 %, as in the batches", "about 7 %, as by the formula",
          "about 2 %", "under 0.1 %"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -609,15 +594,15 @@ for T in (50, 200, 1000):
 # the answer
 reveal("systems.10", "under 0.1 %",
        f"It is {exact[1000]:.4%}.\n\n{table}\n"
-       "The weights that take over the sum belong to tokens "
-       "which the engine hardly ever writes. The largest weight of a token "
-       f"is {largest:,.0f}; in these three million tokens the largest was "
-       f"{met:.0f}. **A batch shows only what the engine wrote, so a "
-       "measured share flatters.** And the exact weight has no bias over "
-       "all answers; but in a batch the answers that would remove it are "
-       "missing.",
+       "The weights that carry the sum belong to tokens which the engine "
+       f"hardly ever writes: the largest is {largest:,.0f}, and in these "
+       f"three million tokens we met {met:.0f}. **A batch shows only what "
+       "the engine wrote, so a measured share flatters.** The formula lies "
+       "below the batches because much of the std is made by tiny weights, "
+       "which cost nothing. And no bias? Only in the mean over all "
+       "batches: nearly every one lacks the answers that carry the sum.",
        instead={
-           "about 22 %, as in the batches":
+           "about 24 %, as in the batches":
            "A batch holds only what the engine wrote. Which answers are "
            "missing there?",
            "about 7 %, as by the formula":
@@ -627,40 +612,65 @@ reveal("systems.10", "under 0.1 %",
        })
 
 # %% [markdown]
-# So how long may an answer be, if half of the answers are to count?
+# Even by the formula only half of the answers count at 541 tokens in the dense 8B model, at 231 in
+# the 30B mixture. **Answers of thousands of tokens are too long for the exact weight.** What else
+# is there? <!-- cited: 541, 231, 2, 5, 0 -->
+#
+# * **Plain:** no weight.
+# * **TIS:** the token's own weight, capped, min($w_t$, 2)
+#   ([Yao et al.](https://fengyao.notion.site/off-policy-rl)).
+# * **IcePop:** $w_t$ inside a band, here [1/2, 2], otherwise 0
+#   ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)).
+#
+# We compare them where all can be counted: answers of four tokens, engines that differ in 20 % of
+# the places. *Bias:* how far the mean push is from the true one, in lengths of the true one.
+# *Noise:* the std of one answer's push.
 
 # %% jupyter={"source_hidden": true}
-# tokens, printed
-print(f"small mixture            formula {0.693 / gap.var():.0f}; over all "
-      f"answers 82: {exact[82]:.0%}")
-for name, kl in PUBLISHED.items():
-    print(f"{name:24s} formula {0.693 / (2 * kl):.0f}")
+# bias and noise, printed
+toy = engines(0.2)
+rules = {"exact": "weight of the answer", "plain": "nothing",
+         "TIS": "truncated at 2", "IcePop": "IcePop [1/2, 2]"}
+judged = {name: judge(toy, rule) for name, rule in rules.items()}
+for name, one in judged.items():
+    print(f"{name:7s} bias {one.bias:.2f}  noise {one.noise:5.2f}")
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("systems.11", "The error of a batch of N answers is the root of "
+        "bias² + noise² / N. Which rule is nearest to the true push with "
+        "512 answers?", list(rules))
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+errors = "| | 64 answers | 512 | 16,384 |\n|---|---|---|---|\n" + "".join(
+    f"| {name} | " + " | ".join(f"{one.error(n):.2f}"
+                                for n in (64, 512, 16384)) + " |\n"
+    for name, one in judged.items())
+reveal("systems.11", "TIS",
+       f"In lengths of the true push:\n\n{errors}\nFew answers want little "
+       "noise, many want no bias. And length? The noise of the exact "
+       "weight grows with it, without end. That of TIS does not: it is "
+       "biased instead, because an answer whose four tokens have weight 2 "
+       "each is due 16, and each of its tokens gets 2.",
+       instead={
+           "exact": "With 16,384 answers it is. What is 16.98² / 512?",
+           "plain": "It has little noise, but more bias than TIS.",
+           "IcePop": "It has the least noise. But what is its bias²?",
+       })
 
 # %% [markdown]
-# The formula promises too much for our mixture, and may for the published models. Either way
-# **answers of thousands of tokens are too long for the exact weight**, with replayed experts too.
-# What else is there?
-#
-# * **Plain pushes**, without a weight. Their bias is the whole gap.
-# * **TIS**, the token's own weight, capped: min($w_t$, 2)
-#   ([Yao et al.](https://fengyao.notion.site/off-policy-rl)). Its noise is the same at every
-#   length. Its bias: an answer whose four tokens have weight 2 each is due 16, and every token of
-#   it gets 2.
-# * **IcePop**, a mask: $w_t$ inside a band such as [1/2, 5], otherwise
-#   0 ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)). It loses pushes, often those that are
-#   needed most: log what it drops, by the sign of $A$.
-#
 # On large models, in [a published comparison](https://www.llmdata.com/blog/mismatch-praxis),
-# weights of whole answers collapsed in long answers and TIS was the most robust. But in a small toy
-# with a large gap that never changes it left more policies stuck than plain pushes
-# ([statements 19](statements/19_systems.ipynb#Who-is-left-behind%3F)).
+# weights of whole answers collapsed in long answers and TIS was the most robust. It is not always
+# better than nothing: where a large gap never changed, it left more small policies stuck than plain
+# pushes, and IcePop most ([statements 19](statements/19_systems.ipynb#Who-is-left-behind%3F)).
 #
-# **So: remove the cause first. While more than 90 % of the answers count, in every batch, no weight
-# is needed. Below, take TIS, with one plain run beside it.** (A rule of thumb of
-# ours.) <!-- cited: 2, 16, 5, 90 -->
+# **So: remove the cause. If std² · T is below 0.1 (80 tokens at 0.036), you need no weight. For
+# long answers take TIS, and log the share of tokens beyond the cap. If it is not tiny, set a plain
+# run beside it.** <!-- cited: 0.1, 80, 0.036 -->
 
 # %%
-score("systems.7", "systems.8", "systems.10")
+score("systems.7", "systems.8", "systems.10", "systems.11")
 
 # %% [markdown]
 # ## Exercises
@@ -737,12 +747,12 @@ check.silent_bug_systems(my_test)
 # </details>
 # <details><summary><b>Truncated importance sampling or IcePop?</b></summary>
 #
-# Not the exact weight of the whole answer: exp(−std² · T) of the answers count, and what a batch
-# shows flatters. For long answers TIS: on large models it was the most robust. TIS keeps a token
-# beyond the cap with weight 2, IcePop drops it on both sides of its band. It matters for a wrong
-# token that the policy writes often and the engine seldom: it is due a push down of its full
-# weight, say 20. TIS gives 2, IcePop none. Both are biased, so compare with plain pushes, ask
-# whether the same tokens are off step after step, and log what is dropped by the sign of A.
+# Not the exact weight of the whole answer: exp(−std² · T) of the answers count. A token's own
+# weight has less noise and some bias. TIS keeps a token beyond the cap with weight 2, IcePop drops
+# it on both sides of its band. It matters for a wrong token that the policy writes often and the
+# engine seldom: it is due a push down of its full weight, say 20. TIS gives 2, IcePop none. In one
+# comparison on large models TIS was the most robust; in our toy with a large lasting gap it lost to
+# plain pushes. So log the share beyond the cap, by the sign of A.
 # </details>
 #
 # The other four can wait for another evening.
