@@ -178,10 +178,10 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        "weights, before each forward and each backward pass."
        f"\n\n| stage | sizes of the model a step, 1 micro-batch | {micro} "
        f"micro-batches |\n|---|---|---|\n{rows}\n"
-       f"(The policy alone.) For stage 3 that is {sent * whole / "
-       "450e9:.0f} s over NVLink, inside a box, at 450 GB/s, and "
-       f"{sent * whole / 50e9:.0f} over a network at 50. **Here both hide "
-       f"behind computing, which takes {computing:.0f} s.**",
+       "(The policy alone.) For stage 3 that is "
+       f"{sent * whole / 450e9:.0f} s over NVLink, inside a box, at 450 "
+       f"GB/s, and {sent * whole / 50e9:.0f} over a network at 50. **Both "
+       f"hide behind computing, which takes {computing:.0f} s.**",
        instead={
            "at none: the sums are sent once, at the end":
            "This is right at stages 0 and 1. Where would stage 2 keep the "
