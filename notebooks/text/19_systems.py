@@ -12,7 +12,7 @@
 # **After this page** you can count what fills a GPU and say why it waits; after the second sitting,
 # what changes when another program writes the answers.
 #
-# 37 minutes, then 17 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
+# 35 minutes, then 14 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
 # (GRPO) · ZeRO: [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
 #
@@ -33,7 +33,6 @@ from rlnb.toys import ring
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
 from rlnb.toys.router_answers import draw_gaps, exact_share
-from rlnb.toys.two_engines import engines, judge
 from rlnb.training.studies.cluster_memory import QWEN_7B
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -42,8 +41,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 #
 # You have a model with 7.6 <!-- cited: 7.6 --> billion parameters (a Qwen2.5). Each parameter takes
 # two bytes in bfloat16, 15 GB in all. Your card has 80 GB: the weights would fit five times. You
-# start GRPO with AdamW, and the first optimizer step ends in *out of memory*. What fills the
-# card?
+# start GRPO with AdamW, and it ends in *out of memory* before the first step is done. What fills
+# the card?
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -110,9 +109,9 @@ print(f"2 (key, value) x 28 x 4 x 128 x 2 bytes = {per_token:,} a token")
 print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 
 # %% [markdown]
-# This is twice what training takes, if every answer has its full length. (Engines hand out cache
-# token by token, so short answers leave room.) **So memory sets how many answers can be written at
-# once.**
+# This is twice what training takes, if every answer has its full length. (Engines hand out cache in
+# small blocks as tokens come, so short answers leave room.) **So memory sets how many answers can
+# be written at once.**
 #
 # How do you make it fit? Take several cards, which first write and then train (*colocated*).
 # **ZeRO** splits the training bytes among them. Stage 1 splits AdamW's part, stage 2 also the
@@ -138,7 +137,7 @@ task("systems.t1", full_card.full_card_explorer(),
 # and stage 1 is enough: 75 GB while it writes, 73 <!-- cited: 73, 38, 0.8 --> while it trains
 # (tight: leave more room on a real card). The price: once a step the trainer's weights and AdamW's
 # part, 38 GB a card, go to main memory, and they and the reference come back. Each way takes about
-# a second.
+# a second at 50 GB/s.
 # </details>
 #
 # **And the price?** ZeRO costs traffic between the cards. At stage 0 each card sends its gradient
@@ -178,10 +177,9 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        "weights, before each forward and each backward pass."
        f"\n\n| stage | sizes of the model a step, 1 micro-batch | {micro} "
        f"micro-batches |\n|---|---|---|\n{rows}\n"
-       "(The policy alone.) For stage 3 that is "
-       f"{sent * whole / 450e9:.0f} s over NVLink, inside a box, at 450 "
-       f"GB/s, and {sent * whole / 50e9:.0f} over a network at 50. **Both "
-       f"hide behind computing, which takes {computing:.0f} s.**",
+       f"(The policy alone.) Stage 3 sends for {sent * whole / 450e9:.0f} "
+       "s over NVLink, inside a box, and that hides behind computing, "
+       f"which takes {computing:.0f} s.",
        instead={
            "at none: the sums are sent once, at the end":
            "This is right at stages 0 and 1. Where would stage 2 keep the "
@@ -194,16 +192,16 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        })
 
 # %% [markdown]
-# **So ask whether the traffic of a micro-batch hides behind its computing. If it does not, take the
-# smallest stage that fits** ([ZeRO, section 7](https://arxiv.org/abs/1910.02054), counts one
-# micro-batch: stage 3 is its 1.5 times).
+# **So take the smallest stage that fits, and micro-batches long enough to hide its traffic**
+# ([ZeRO, section 7](https://arxiv.org/abs/1910.02054), counts one micro-batch: there stage 3 sends
+# 1.5 times as much).
 #
-# <details><summary>One level deeper: when does it hide?</summary>
+# <details><summary>One level deeper: how long is enough?</summary>
 #
 # A parameter and token take 8 operations: 2 forward, 4 backward, 2 for layers that are computed
-# anew to save memory (*gradient checkpointing*). <!-- cited: 4, 40, 500, 1.5 --> An H100 does 4e14
-# a second, 40 % of its peak. So stage 3 hides its traffic if a micro-batch has 500 tokens with
-# NVLink, 4,500 over a network.
+# anew to save memory (*gradient checkpointing*). <!-- cited: 4, 40, 500, 1.5, 450, 50 --> An H100
+# does 4e14 a second, 40 % of its peak. NVLink moves 450 GB/s, a network 50. So stage 3 hides its
+# traffic if a micro-batch has 500 tokens with NVLink, 4,500 over a network.
 # </details>
 
 # %% [markdown]
@@ -212,7 +210,8 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
 # From here on the trainer has cards of its own. We simulate a queue:
 #
 # * **64 slots.** A slot is a place for one answer that is being written.
-# * **A batch of 64 answers** makes a training step, which takes half as long as a mean answer.
+# * **A batch of 64 answers** makes a training step, for which the trainer takes half as long as a
+#   mean answer.
 # * **Lengths:** their log is normal, with a std of 1, the **spread**.
 # * **Batches ahead:** with 0 the slots begin 64 answers and then wait for the update that learns
 #   from them. With 1 they may begin 64 more.
@@ -259,13 +258,26 @@ reveal("systems.3", "about 13 %",
        })
 
 # %% [markdown]
-# Real systems gain less: few slots write faster on a card, groups and a limit on length change the
-# queue. AReaL measured up to 2.77 times ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
-#
 # Why are idle slots dear? To write one token in every slot, an H100 reads all weights once, 15 GB
-# at 3.35 <!-- cited: 3.35, 4.5 --> TB/s. That takes 4.5 ms, for one slot
-# or for 64. The caches of 64 answers half way to 8,192 tokens are another 15 GB and 4.5 ms. **So 64
-# slots take twice as long as one, and write 64 tokens.**
+# at 3.35 <!-- cited: 3.35, 4.5 --> TB/s. That takes 4.5 ms, for one slot or for 64. The caches of
+# 64 answers half way to 8,192 tokens are another 15 GB and 4.5 ms. **So 64 slots take twice as long
+# as one, and write 64 tokens.** The other side of this: the last slots of a step write up to twice
+# as fast. How much of the gain is left then?
+
+# %% jupyter={"source_hidden": true}
+# the gain on a card, printed
+dice = torch.Generator().manual_seed(0)
+lengths = (torch.randn(10_000, 64, generator=dice) - 0.5).exp()
+waiting = torch.diff(lengths.sort().values, prepend=torch.zeros(10_000, 1))
+left = torch.arange(64, 0, -1)                         # slots that write
+card = (waiting * (1 + left / 64) / 2).sum(1).mean() + 0.5
+print(f"a synchronous step: {card:.1f} instead of "
+      f"{waits.time_per_step:.1f}; the gain: "
+      f"{card / ahead.time_per_step:.1f} times")
+
+# %% [markdown]
+# Groups and a limit on length change it further. AReaL measured up to 2.77 times
+# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 #
 # What does running ahead cost? The answers get old. The **age** (staleness) of an answer is the
 # number of updates between its start and its use.
@@ -307,10 +319,10 @@ order = simulate(slots=64, batch=64, lag=1, tail=1.0, steps=400,
 # your guess
 predict("systems.9", "One batch ahead, in order. How old is the oldest, "
         "and how long does a step take?",
-        ["oldest 26 as before, a step 1.11",
-         "oldest 1, a step still 1.11",
+        ["oldest 1, a step still 1.11",
          "oldest 1, a step about 4.3",
-         "oldest 1, a step 7.59, as without running ahead"])
+         "oldest 1, a step 7.59, as without running ahead",
+         "oldest 26 as before, a step 1.11"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -320,8 +332,8 @@ reveal("systems.9", "oldest 1, a step about 4.3",
        f"{waits.time_per_step - 0.5:.1f}, and running ahead gives it the "
        "time of two steps instead of one: at least "
        f"{waits.time_per_step:.2f} / 2 = {waits.time_per_step / 2:.1f} a "
-       f"step. It is {order.time_per_step:.2f}, because the steps are not "
-       "equally long.",
+       f"step. It is {order.time_per_step:.2f}, since some steps have a "
+       "slower slowest than others.",
        instead={
            "oldest 26 as before, a step 1.11":
            "An answer cannot be overtaken any more. So how many updates "
@@ -339,22 +351,15 @@ reveal("systems.9", "oldest 1, a step about 4.3",
 task("systems.t2", stale_queue.stale_queue_explorer(),
      ("With a spread of 1 or more, keep the slots 90 % busy, and the mean "
       "age at 0.5 or less. Say first how many answers may be open.",
-      stale_queue.fresh_and_busy),
-     ("In order, at a spread of 1: 64 slots and three batches ahead take "
-      "2.59 a step, at a mean age of 2.94. Bring the age to 2.6, with a "
-      "step below 3. "
-      "Say first what you will change.", stale_queue.younger_in_order))
+      stale_queue.fresh_and_busy))
 
 # %% [markdown]
-# <details><summary>What the tasks show</summary>
+# <details><summary>What the task shows</summary>
 #
-# 1. A mean age of 0.5 is half a batch: 32 open answers. Take 16 slots and one batch ahead: 16 are
-#    being written, and some wait for the update. The slots are always busy. But a step takes
-#    4.01, <!-- cited: 4.01, 2.90, 2.49, 2.5 --> on a card some 2.5, where 64 slots take 1.11:
-#    **busy is not fast.**
-# 2. Fewer batches ahead lengthen the step too much. Fewer slots have fewer open answers: with 32 a
-#    step takes 2.90, at a mean age of 2.49. No answer is very old now, and nearly all are somewhat
-#    old.
+# A mean age of 0.5 is half a batch: 32 open answers. Take 16 slots and one batch ahead: 16 are
+# being written, and some wait for the update. The slots are always busy. But a step takes
+# 4.01 <!-- cited: 4.01 --> where 64 slots take 1.11 (on a card 16 slots write faster, but not four
+# times): **busy is not fast.**
 # </details>
 #
 # **What the queue leaves out.** GRPO needs all answers to a prompt, so its trainer waits for whole
@@ -461,46 +466,24 @@ with torch.no_grad():
     log_mu, experts = mu.logprobs(y)
     log_pi, own = pi.logprobs(y)
 gap, flip = log_pi - log_mu, flipped(experts, own)
-rms = {name: part.square().mean().sqrt() for name, part in (
-    ("tokens that are not flipped", gap[~flip]),
-    ("flipped tokens", gap[flip]), ("all tokens", gap))}
 
 # %% jupyter={"source_hidden": true}
-# the gaps, printed
-print("root mean square of the gap")
-for name, size in rms.items():
-    print(f"  {name:28s}{size:.4f}")
+# flips, printed
+print(f"{flip.double().mean():.1%} of the tokens are flipped; they make "
+      f"{gap[flip].square().sum() / gap.square().sum():.0%} of the sum of "
+      "squared gaps")
 
 # %% jupyter={"source_hidden": true}
-# your guess
-predict("systems.7", "Which share of the tokens is flipped?",
-        ["about 0.8 %", "about 9 %", "about 30 %", "about 90 %"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-share = flip.double().mean()
-made = gap[flip].square().sum() / gap.square().sum()
-reveal("systems.7", "about 0.8 %",
-       f"Squares add: ({rms['all tokens']:.3f} / "
-       f"{rms['flipped tokens']:.2f})² is about 0.8 %. Counted, "
-       f"{share:.2%} of the tokens are flipped. These few make {made:.0%} "
-       "of the sum of squares. In the 30B mixture flips are many and "
-       "small: 94 % of the tokens have another expert in at least one of "
-       "48 layers, but eight experts work on a token there. A mean does "
-       "not tell the two apart. **So look at single tokens too.**",
-       pictures.gaps(
-           {"not flipped": gap[~flip], "flipped": gap[flip]},
-           "The small mixture. Tokens on a log axis. Outside the dotted "
-           "lines the ratio has left [1/2, 2]."),
-       instead={
-           "about 9 %": "That is 0.052 / 0.59. But it is squares that add.",
-           "about 30 %": "That is the root of 0.052 / 0.59. Which power of "
-           "the gap adds up over tokens?",
-           "about 90 %": "Then the mean would be near that of the flipped "
-           "tokens.",
-       })
+# the picture
+pictures.gaps({"not flipped": gap[~flip], "flipped": gap[flip]},
+              "The small mixture. Tokens on a log axis. Outside the dotted "
+              "lines the ratio has left [1/2, 2].")
 
 # %% [markdown]
+# The 30B mixture has many flips, 94 <!-- cited: 94, 48, 0.1 --> % of the tokens in at least one of
+# 48 layers, and eight experts for each token. One mean does not tell few large gaps from many small
+# ones.
+#
 # **Keep the engine's log-prob of every token, and log the gap of fresh answers**, those of age 0.
 # (If there are none, score a few with the weights that wrote them.) The tests of one trainer,
 # [slime](https://github.com/THUDM/slime), fail when the mean of |gap| exceeds
@@ -511,9 +494,8 @@ reveal("systems.7", "about 0.8 %",
 predict("systems.8", "Since step 290 the reward is flat. In fresh answers "
         "of a mixture the std of the gap was 0.055 before, then 0.07, "
         "0.09, 0.12. What do you try first?",
-        ["drop the older answers", "replay the experts",
-         "send the weights to the engine again",
-         "compare the sampling settings of the two"])
+        ["send the weights to the engine again", "drop the older answers",
+         "replay the experts", "compare the sampling settings of the two"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -527,7 +509,7 @@ reveal("systems.8", "send the weights to the engine again",
        "experts | it is there at learning rate 0 |\n"
        "| from one step on, growing | weights that do not arrive, keys "
        "and values of prompts kept from before | send again, empty the "
-       "cache |\n"
+       "cache; if it stays, the policy itself has moved |\n"
        "| small, but large in old answers | age | fewer batches ahead |\n",
        instead={
            "drop the older answers":
@@ -575,8 +557,8 @@ print("1,000 tokens, share that counts:",
 predict("systems.10", "The next token of the small mixture depends on the "
         "last four, so we can also compute the share over *all* answers, "
         "without a sample. What is it?",
-        ["about 24 %, as in the batches", "about 7 %, as by the formula",
-         "about 2 %", "under 0.1 %"])
+        ["under 0.1 %", "about 2 %", "about 7 %, as by the formula",
+         "about 24 %, as in the batches"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -613,64 +595,26 @@ reveal("systems.10", "under 0.1 %",
 
 # %% [markdown]
 # Even by the formula only half of the answers count at 541 tokens in the dense 8B model, at 231 in
-# the 30B mixture. **Answers of thousands of tokens are too long for the exact weight.** What else
-# is there? <!-- cited: 541, 231, 2, 5, 0 -->
+# the 30B mixture. **Answers of thousands of tokens are too long for the exact weight.**
 #
-# * **Plain:** no weight.
-# * **TIS:** the token's own weight, capped, min($w_t$, 2)
-#   ([Yao et al.](https://fengyao.notion.site/off-policy-rl)).
-# * **IcePop:** $w_t$ inside a band, here [1/2, 2], otherwise 0
-#   ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)).
+# What else is there? A token's own weight $w_t$: no product, so its noise does not grow with
+# length. The price is bias. An answer whose four tokens have weight 2 each is due 16, and each of
+# its tokens gets 2. **TIS** caps it, min($w_t$, 2)
+# ([Yao et al.](https://fengyao.notion.site/off-policy-rl)). **IcePop** sets it to 0 outside a band
+# such as [1/2, 5] ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)), so pushes are lost.
 #
-# We compare them where all can be counted: answers of four tokens, engines that differ in 20 % of
-# the places. *Bias:* how far the mean push is from the true one, in lengths of the true one.
-# *Noise:* the std of one answer's push.
-
-# %% jupyter={"source_hidden": true}
-# bias and noise, printed
-toy = engines(0.2)
-rules = {"exact": "weight of the answer", "plain": "nothing",
-         "TIS": "truncated at 2", "IcePop": "IcePop [1/2, 2]"}
-judged = {name: judge(toy, rule) for name, rule in rules.items()}
-for name, one in judged.items():
-    print(f"{name:7s} bias {one.bias:.2f}  noise {one.noise:5.2f}")
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("systems.11", "The error of a batch of N answers is the root of "
-        "bias² + noise² / N. Which rule is nearest to the true push with "
-        "512 answers?", list(rules))
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-errors = "| | 64 answers | 512 | 16,384 |\n|---|---|---|---|\n" + "".join(
-    f"| {name} | " + " | ".join(f"{one.error(n):.2f}"
-                                for n in (64, 512, 16384)) + " |\n"
-    for name, one in judged.items())
-reveal("systems.11", "TIS",
-       f"In lengths of the true push:\n\n{errors}\nFew answers want little "
-       "noise, many want no bias. And length? The noise of the exact "
-       "weight grows with it, without end. That of TIS does not: it is "
-       "biased instead, because an answer whose four tokens have weight 2 "
-       "each is due 16, and each of its tokens gets 2.",
-       instead={
-           "exact": "With 16,384 answers it is. What is 16.98² / 512?",
-           "plain": "It has little noise, but more bias than TIS.",
-           "IcePop": "It has the least noise. But what is its bias²?",
-       })
-
-# %% [markdown]
-# On large models, in [a published comparison](https://www.llmdata.com/blog/mismatch-praxis),
-# weights of whole answers collapsed in long answers and TIS was the most robust. It is not always
-# better than nothing: where a large gap never changed, it left more small policies stuck than plain
-# pushes, and IcePop most ([statements 19](statements/19_systems.ipynb#Who-is-left-behind%3F)).
+# Which is best? On large models TIS was the most robust, in
+# [one comparison](https://www.llmdata.com/blog/mismatch-praxis). In small policies, with every
+# answer counted, TIS is nearest to the true push at 512 answers; but where a large gap lasts for a
+# whole run, plain pushes leave fewer policies behind
+# ([both](statements/19_systems.ipynb#The-corrections-side-by-side)).
 #
-# **So: remove the cause. If std² · T is below 0.1 (80 tokens at 0.036), you need no weight. For
-# long answers take TIS, and log the share of tokens beyond the cap. If it is not tiny, set a plain
-# run beside it.** <!-- cited: 0.1, 80, 0.036 -->
+# **So: remove the cause first. Short answers, tens of tokens: the exact weight. Long ones: TIS, one
+# plain run beside it, and a log of the tokens beyond the
+# cap.** <!-- cited: 541, 231, 2, 16, 5, 512 -->
 
 # %%
-score("systems.7", "systems.8", "systems.10", "systems.11")
+score("systems.8", "systems.10")
 
 # %% [markdown]
 # ## Exercises
@@ -747,12 +691,13 @@ check.silent_bug_systems(my_test)
 # </details>
 # <details><summary><b>Truncated importance sampling or IcePop?</b></summary>
 #
-# Not the exact weight of the whole answer: exp(−std² · T) of the answers count. A token's own
-# weight has less noise and some bias. TIS keeps a token beyond the cap with weight 2, IcePop drops
-# it on both sides of its band. It matters for a wrong token that the policy writes often and the
-# engine seldom: it is due a push down of its full weight, say 20. TIS gives 2, IcePop none. In one
-# comparison on large models TIS was the most robust; in our toy with a large lasting gap it lost to
-# plain pushes. So log the share beyond the cap, by the sign of A.
+# Not the exact weight of the whole answer: the share of answers that count falls exponentially with
+# length, and a batch shows more than is true. A token's own weight has less noise and some bias.
+# TIS keeps a token beyond the cap with weight 2, IcePop drops it on both sides of its band. It
+# matters for a wrong token that the policy writes often and the engine seldom: it is due a push
+# down of its full weight, say 20. TIS gives 2, IcePop none. In one comparison on large models TIS
+# was the most robust. So TIS, with a plain run beside it, and a log of the tokens beyond the cap,
+# by the sign of A.
 # </details>
 #
 # The other four can wait for another evening.

@@ -551,16 +551,18 @@ settle("S20", "true")
 # ## The corrections side by side
 #
 # The lesson's toy, exact: bias and noise of one answer's gradient in lengths of the true one,
-# tokens dropped by the sign of A, root mean square error of a batch of 64 and of 16,384.
+# tokens dropped by the sign of A, root mean square error of a batch of 64, 512 and 16,384.
 
 # %%
 both = engines(0.2)
 verdicts = {rule: judge(both, rule) for rule in RULES}
-print("20 % of the prefixes   bias  noise  dropped A>0, A<=0    64  16,384")
+print("20 % of the prefixes   bias  noise  dropped A>0, A<=0"
+      "    64   512 16,384")
 for rule, one in verdicts.items():
     print(f"{rule:23s} {one.bias:.3f} {one.noise:5.2f}"
           f" {one.dropped_good:9.1%} {one.dropped_bad:6.1%}"
-          f" {one.error(64):9.3f} {one.error(16384):.3f}")
+          f" {one.error(64):9.3f} {one.error(512):.3f}"
+          f" {one.error(16384):.3f}")
 assert verdicts["weight of the answer"].bias < 1e-12
 assert min(verdicts, key=lambda r: verdicts[r].error(16384)) \
     == "weight of the answer"

@@ -124,12 +124,6 @@ def fresh_and_busy(data) -> bool:
     return data["tail"] >= 1 and data["busy"] >= 0.9 and data["staleness"] <= 0.5
 
 
-def younger_in_order(data) -> bool:
-    """In the order begun, spread 1 or more: a step in less than 3, a mean age of at most 2.6."""
-    steady = data["tail"] >= 1 and data["in_order"]
-    return steady and data["time"] < 3 and data["staleness"] <= 2.6
-
-
 def stale_queue_explorer() -> Explorer:
     """Slots, batches ahead, how unequal the answers are, and which of them the trainer takes."""
     return Explorer(
