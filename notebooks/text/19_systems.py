@@ -26,6 +26,7 @@
 # imports, folded
 import torch
 from rlnb import check
+from rlnb.classroom import left_behind
 from rlnb.classroom.explorers import full_card, stale_queue
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import systems as pictures
@@ -33,6 +34,7 @@ from rlnb.toys import ring
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
 from rlnb.toys.router_answers import draw_gaps, exact_share
+from rlnb.toys.two_engines import engines, judge
 from rlnb.training.studies.cluster_memory import QWEN_7B
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -192,9 +194,9 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        })
 
 # %% [markdown]
-# **So take the smallest stage that fits, and micro-batches long enough to hide its traffic**
-# ([ZeRO, section 7](https://arxiv.org/abs/1910.02054), counts one micro-batch: there stage 3 sends
-# 1.5 times as much).
+# **So a higher stage is free where its traffic hides, and dear where it does not: with short
+# micro-batches, or over a slow network** ([ZeRO, section 7](https://arxiv.org/abs/1910.02054),
+# counts one micro-batch: there stage 3 sends 1.5 times as much).
 #
 # <details><summary>One level deeper: how long is enough?</summary>
 #
@@ -210,8 +212,8 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
 # From here on the trainer has cards of its own. We simulate a queue:
 #
 # * **64 slots.** A slot is a place for one answer that is being written.
-# * **A batch of 64 answers** makes a training step, for which the trainer takes half as long as a
-#   mean answer.
+# * **A batch of 64 answers** makes a training step. The trainer, here two cards, takes half as long
+#   for it as a mean answer takes to write.
 # * **Lengths:** their log is normal, with a std of 1, the **spread**.
 # * **Batches ahead:** with 0 the slots begin 64 answers and then wait for the update that learns
 #   from them. With 1 they may begin 64 more.
@@ -259,10 +261,13 @@ reveal("systems.3", "about 13 %",
 
 # %% [markdown]
 # Why are idle slots dear? To write one token in every slot, an H100 reads all weights once, 15 GB
-# at 3.35 <!-- cited: 3.35, 4.5 --> TB/s. That takes 4.5 ms, for one slot or for 64. The caches of
-# 64 answers half way to 8,192 tokens are another 15 GB and 4.5 ms. **So 64 slots take twice as long
-# as one, and write 64 tokens.** The other side of this: the last slots of a step write up to twice
-# as fast. How much of the gain is left then?
+# at 3.35 <!-- cited: 3.35, 4.5, 9.7, 7.6e9, 8 --> TB/s. That takes 4.5 ms, for one slot or for 64.
+# The caches of 64 answers half way to 8,192 tokens are another 15 GB and 4.5 ms. **So 64 slots take
+# twice as long as one, and write 64 tokens.** (Training on 64 answers takes a card 8 · 7.6e9 · 64 /
+# 4e14 = 9.7 ms for each token of their mean length. That is as long as writing them: to keep all
+# busy, half of the cards should train.)
+#
+# The other side: the last slots of a step write up to twice as fast. How much of the gain is left?
 
 # %% jupyter={"source_hidden": true}
 # the gain on a card, printed
@@ -317,8 +322,8 @@ order = simulate(slots=64, batch=64, lag=1, tail=1.0, steps=400,
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.9", "One batch ahead, in order. How old is the oldest, "
-        "and how long does a step take?",
+predict("systems.9", "One batch ahead, in order, in our queue. How old is "
+        "the oldest, and how long does a step take?",
         ["oldest 1, a step still 1.11",
          "oldest 1, a step about 4.3",
          "oldest 1, a step 7.59, as without running ahead",
@@ -362,13 +367,12 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
 # times): **busy is not fast.**
 # </details>
 #
-# **What the queue leaves out.** GRPO needs all answers to a prompt, so its trainer waits for whole
-# groups. Short answers are done first, and long ones get old: if you throw old answers away, you
-# favour the short. And with a limit on tokens no answer is as long as the longest here.
+# (GRPO waits for whole groups, and old answers are the long ones: if you throw them away, you
+# favour the short.)
 #
 # Does age hurt? We trained the course's small model for 40 updates on answers of age 0, 1, 4 or 8.
-# Each token is weighted by its ratio to the policy that wrote it, without a clip. So this is the
-# age together with the noise of these weights.
+# Each token is weighted by its ratio to the policy that wrote it, without a clip: this is the age
+# together with the noise of these weights.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -378,13 +382,10 @@ pictures.learning_by_time(
 
 # %% [markdown]
 # At age 8 two of three seeds end far lower. Ages 1 and 4 are not that clear: one seed of age 1 ends
-# nearly as low as the worst of age 4.
-# **So measure in your own run what age costs.**
-#
-# Published: AReaL's documentation
-# [lets no answer be older than 4 updates](https://inclusionai.github.io/AReaL/algorithms/async.html).
-# M2PO learned from answers 256 updates old as well as from fresh ones, by masking a few outlying
-# tokens ([arXiv 2510.01161](https://arxiv.org/abs/2510.01161)). <!-- cited: 4, 256 -->
+# nearly as low as the worst of age 4. **So measure in your own run what age costs.** Published runs
+# go from 4 updates ([AReaL's example](https://inclusionai.github.io/AReaL/algorithms/async.html))
+# to 256 (M2PO masks a few outlying tokens and learns as well as from fresh answers,
+# [arXiv 2510.01161](https://arxiv.org/abs/2510.01161)). <!-- cited: 4, 256 -->
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -392,12 +393,11 @@ pictures.learning_by_time(
 # %% [markdown] tags=["card"]
 # | Systems | |
 # |---|---|
-# | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, another engine makes a gap |
+# | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old |
 # | memory | 16 bytes a trained parameter, 2 a frozen one, and the KV cache: 2 · layers · kv heads · head size · bytes a token |
 # | traffic | ZeRO 0 and 1 send the model twice a step; 2 and 3 grow with the m micro-batches, m + 1 and 3m, and hide behind computing if these are long |
 # | age | its mean is the open answers at an update, in batches; the oldest has a cap if they are taken in order, and steps wait |
-# | gap | the engine rounds differently: keep its log-probs (second sitting) |
-# | log | step time, age, gap of fresh answers |
+# | log | step time, age |
 
 # %%
 score("systems.1", "systems.2", "systems.3", "systems.9")
@@ -424,11 +424,10 @@ score("systems.1", "systems.2", "systems.3", "systems.9")
 # </details>
 # <details><summary><b>How stale may data be?</b></summary>
 #
-# Documented: up to 4 updates (AReaL); M2PO learned from answers 256 updates old by masking outlying
-# tokens. So measure it: in our small model (three seeds, 40 updates, no clip) two of three at age 8
-# ended far lower. Mean age is open answers at an update over batch size. If the trainer takes what
-# is done first, long answers get far older. If it takes them in the order they were begun, no age
-# exceeds the batches ahead, and steps wait.
+# Published runs go from 4 updates to 256, so measure it: in our small model (three seeds, 40
+# updates, no clip) two of three at age 8 ended far lower. Mean age is open answers at an update
+# over batch size. If the trainer takes what is done first, long answers get far older. If it takes
+# them in the order they were begun, no age exceeds the batches ahead, and steps wait.
 # </details>
 
 # %% [markdown]
@@ -437,7 +436,8 @@ score("systems.1", "systems.2", "systems.3", "systems.9")
 # Suppose no answer is old. The engine's policy $\mu$ still is not the trainer's $\pi$, because the
 # engine rounds differently. The **gap** of a token is log π − log μ, on tokens that the engine
 # wrote. [Ma et al.](https://arxiv.org/abs/2510.11370) report the KL of a token between the two.
-# While gaps are small, KL is about std²/2 (05), so we read the std of the gap off it.
+# While gaps are small, KL is about std²/2 (05), so we read the std of the gap off it (roughly, in a
+# mixture: there single gaps are not small).
 
 # %% jupyter={"source_hidden": true}
 # published, printed
@@ -480,14 +480,9 @@ pictures.gaps({"not flipped": gap[~flip], "flipped": gap[flip]},
               "lines the ratio has left [1/2, 2].")
 
 # %% [markdown]
-# The 30B mixture has many flips, 94 <!-- cited: 94, 48, 0.1 --> % of the tokens in at least one of
-# 48 layers, and eight experts for each token. One mean does not tell few large gaps from many small
-# ones.
-#
-# **Keep the engine's log-prob of every token, and log the gap of fresh answers**, those of age 0.
-# (If there are none, score a few with the weights that wrote them.) The tests of one trainer,
-# [slime](https://github.com/THUDM/slime), fail when the mean of |gap| exceeds
-# 0.1. <!-- cited: 0.1 --> That catches a broken engine; a gap can do harm long before.
+# In the 30B mixture 94 <!-- cited: 94 --> % of the tokens are flipped in some layer, and each flip
+# matters less. **Keep the engine's log-prob of every token, and log the gap of fresh answers**,
+# those of age 0. (If there are none, score a few with the weights that wrote them.)
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -576,13 +571,12 @@ for T in (50, 200, 1000):
 # the answer
 reveal("systems.10", "under 0.1 %",
        f"It is {exact[1000]:.4%}.\n\n{table}\n"
-       "The weights that carry the sum belong to tokens which the engine "
-       f"hardly ever writes: the largest is {largest:,.0f}, and in these "
-       f"three million tokens we met {met:.0f}. **A batch shows only what "
-       "the engine wrote, so a measured share flatters.** The formula lies "
-       "below the batches because much of the std is made by tiny weights, "
-       "which cost nothing. And no bias? Only in the mean over all "
-       "batches: nearly every one lacks the answers that carry the sum.",
+       "E[w²] is made by tokens which the engine hardly ever writes: the "
+       f"largest weight is {largest:,.0f}, and among these three million "
+       f"tokens we met {met:.0f}. So most batches look fine, until one "
+       "meets such a token: then one answer takes over the step. **A batch "
+       "shows only what the engine wrote, so a measured share flatters.** "
+       "This holds for any engine; by how much is our mixture's own.",
        instead={
            "about 24 %, as in the batches":
            "A batch holds only what the engine wrote. Which answers are "
@@ -600,18 +594,40 @@ reveal("systems.10", "under 0.1 %",
 # What else is there? A token's own weight $w_t$: no product, so its noise does not grow with
 # length. The price is bias. An answer whose four tokens have weight 2 each is due 16, and each of
 # its tokens gets 2. **TIS** caps it, min($w_t$, 2)
-# ([Yao et al.](https://fengyao.notion.site/off-policy-rl)). **IcePop** sets it to 0 outside a band
-# such as [1/2, 5] ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)), so pushes are lost.
+# ([Yao et al.](https://fengyao.notion.site/off-policy-rl)). **IcePop** sets it to 0 outside a band,
+# here [1/2, 2] ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)).
 #
-# Which is best? On large models TIS was the most robust, in
-# [one comparison](https://www.llmdata.com/blog/mismatch-praxis). In small policies, with every
-# answer counted, TIS is nearest to the true push at 512 answers; but where a large gap lasts for a
-# whole run, plain pushes leave fewer policies behind
-# ([both](statements/19_systems.ipynb#The-corrections-side-by-side)).
+# Which is best? In a toy an answer has four tokens, so all can be counted. *Bias, noise:* of the
+# push of one answer, in lengths of the true mean push; engine and policy differ after 20 % of the
+# prefixes. *Error:* of a batch of 512, the root of bias² + noise² / 512. *Stuck:* of 300 policies,
+# those whose reward is below 0.8 after 240 steps; here they differ everywhere, by much, and in the
+# same way at every step.
+
+# %% jupyter={"source_hidden": true}
+# four rules, printed
+toy = engines(0.2)
+kept = left_behind.recorded()["harsh: all flipped, far"]["the whole run"]
+print("                  bias   noise   error   stuck")
+for name, rule, run in (
+        ("exact", "weight of the answer", "exact weight"),
+        ("none", "nothing", "no correction"),
+        ("TIS", "truncated at 2", "TIS, cap 2"),
+        ("IcePop", "IcePop [1/2, 2]", "IcePop [1/2, 2]")):
+    one = judge(toy, rule)
+    print(f"{name:15s} {one.bias:6.2f} {one.noise:7.2f} "
+          f"{one.error(512):7.2f} {kept[run]['lost'][1]:7d}")
+
+# %% [markdown]
+# The exact weight is the noisiest, and with four tokens it still leaves nobody stuck. In long
+# answers it is out. Of the rest TIS is nearest to the true push. But where a large gap lasts,
+# pushes without a weight leave fewer stuck than TIS, and IcePop is worst: it drops the pushes that
+# are needed most. On large models, in
+# [one comparison](https://www.llmdata.com/blog/mismatch-praxis), TIS was the most robust.
 #
-# **So: remove the cause first. Short answers, tens of tokens: the exact weight. Long ones: TIS, one
-# plain run beside it, and a log of the tokens beyond the
-# cap.** <!-- cited: 541, 231, 2, 16, 5, 512 -->
+# **So: remove the cause first. Short answers, tens of tokens: the exact weight. Long ones: TIS,
+# with one run without a weight beside it, and a log of the tokens beyond the cap.**
+# ([All rules](statements/19_systems.ipynb#The-corrections-side-by-side).)
+# <!-- cited: 541, 231, 2, 16, 512, 20, 300, 0.8, 240 -->
 
 # %%
 score("systems.8", "systems.10")
@@ -696,8 +712,8 @@ check.silent_bug_systems(my_test)
 # TIS keeps a token beyond the cap with weight 2, IcePop drops it on both sides of its band. It
 # matters for a wrong token that the policy writes often and the engine seldom: it is due a push
 # down of its full weight, say 20. TIS gives 2, IcePop none. In one comparison on large models TIS
-# was the most robust. So TIS, with a plain run beside it, and a log of the tokens beyond the cap,
-# by the sign of A.
+# was the most robust. In a toy with a large lasting gap, no weight was better. So TIS, with a run
+# without weights beside it, and a log of the tokens beyond the cap, by the sign of A.
 # </details>
 #
 # The other four can wait for another evening.
@@ -718,12 +734,12 @@ check.silent_bug_systems(my_test)
 # </details>
 # <details><summary><b>Now the model has 72B parameters. What changes?</b></summary>
 #
-# Training takes 16 · 72.7 = 1,163 GB: with ZeRO 3
-# on 32 cards 36 GB each. The engine's copy, 145 GB, no longer fits a card. So four cards share it
-# (*tensor parallel*): each keeps a quarter of every matrix and of the KV heads, 36 GB and 82 KB a
-# token, and they add up their results twice a layer, over NVLink. If the engine may use 90 % of the
-# cards, 53 answers of 8,192 tokens fit on the four. When the cache is full, the engine stops the
-# newest answer, frees its cache and computes it anew later (*preemption*): put that in the log.
+# Training takes 16 · 72.7 = 1,163 GB: with ZeRO 3 on 32 cards 36 GB each. The engine's copy, 145
+# GB, no longer fits a card. So four cards share it (*tensor parallel*): each keeps a quarter of
+# every matrix and of the KV heads, 36 GB and 82 KB a token, and they add up their results twice a
+# layer, over NVLink. If the engine may use 90 % of the cards, while the trainer is offloaded, 53
+# answers of 8,192 tokens fit on the four. When the cache is full, the engine stops the newest
+# answer, frees its cache and computes it anew later (*preemption*): put that in the log.
 # </details>
 # <details><summary><b>The data are old and the engine differs. Write the loss.</b></summary>
 #
