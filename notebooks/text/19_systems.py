@@ -12,7 +12,7 @@
 # **After this page** you can count what fills a GPU and say why it waits; after the second sitting,
 # what changes when another program writes the answers.
 #
-# 35 minutes, then 14 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
+# 35 minutes, then 15 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
 # (GRPO) · ZeRO: [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
 #
@@ -26,7 +26,6 @@
 # imports, folded
 import torch
 from rlnb import check
-from rlnb.classroom import left_behind
 from rlnb.classroom.explorers import full_card, stale_queue
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import systems as pictures
@@ -179,9 +178,12 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        "weights, before each forward and each backward pass."
        f"\n\n| stage | sizes of the model a step, 1 micro-batch | {micro} "
        f"micro-batches |\n|---|---|---|\n{rows}\n"
-       f"(The policy alone.) Stage 3 sends for {sent * whole / 450e9:.0f} "
-       "s over NVLink, inside a box, and that hides behind computing, "
-       f"which takes {computing:.0f} s.",
+       "(The policy alone.) Does it cost time? Training takes 8 operations "
+       "a parameter and token (2 forward, 4 backward, 2 for layers that "
+       "are computed anew to save memory), and an H100 does some 4e14 a "
+       f"second: {computing:.0f} s for these answers. Stage 3 sends for "
+       f"{sent * whole / 450e9:.0f} s over NVLink (450 GB/s, inside a "
+       "box), and that hides behind computing.",
        instead={
            "at none: the sums are sent once, at the end":
            "This is right at stages 0 and 1. Where would stage 2 keep the "
@@ -194,17 +196,10 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        })
 
 # %% [markdown]
-# **So a higher stage is free where its traffic hides, and dear where it does not: with short
-# micro-batches, or over a slow network** ([ZeRO, section 7](https://arxiv.org/abs/1910.02054),
-# counts one micro-batch: there stage 3 sends 1.5 times as much).
-#
-# <details><summary>One level deeper: how long is enough?</summary>
-#
-# A parameter and token take 8 operations: 2 forward, 4 backward, 2 for layers that are computed
-# anew to save memory (*gradient checkpointing*). <!-- cited: 4, 40, 500, 1.5, 450, 50 --> An H100
-# does 4e14 a second, 40 % of its peak. NVLink moves 450 GB/s, a network 50. So stage 3 hides its
-# traffic if a micro-batch has 500 tokens with NVLink, 4,500 over a network.
-# </details>
+# **So a higher stage is free where its traffic hides behind computing, and dear where it does not:
+# with short micro-batches.** Stage 3 wants 500 tokens in each with NVLink, 4,500 over a network of
+# 50 GB/s. ([ZeRO, section 7](https://arxiv.org/abs/1910.02054), counts one micro-batch: there stage
+# 3 sends 1.5 times as much.) <!-- cited: 500, 50, 1.5 -->
 
 # %% [markdown]
 # ## Who waits for whom
@@ -212,8 +207,8 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
 # From here on the trainer has cards of its own. We simulate a queue:
 #
 # * **64 slots.** A slot is a place for one answer that is being written.
-# * **A batch of 64 answers** makes a training step. The trainer, here two cards, takes half as long
-#   for it as a mean answer takes to write.
+# * **A batch of 64 answers** makes a training step, for which the trainer takes half as long as a
+#   mean answer takes to write.
 # * **Lengths:** their log is normal, with a std of 1, the **spread**.
 # * **Batches ahead:** with 0 the slots begin 64 answers and then wait for the update that learns
 #   from them. With 1 they may begin 64 more.
@@ -260,32 +255,28 @@ reveal("systems.3", "about 13 %",
        })
 
 # %% [markdown]
-# Why are idle slots dear? To write one token in every slot, an H100 reads all weights once, 15 GB
-# at 3.35 <!-- cited: 3.35, 4.5, 9.7, 7.6e9, 8 --> TB/s. That takes 4.5 ms, for one slot or for 64.
-# The caches of 64 answers half way to 8,192 tokens are another 15 GB and 4.5 ms. **So 64 slots take
-# twice as long as one, and write 64 tokens.** (Training on 64 answers takes a card 8 · 7.6e9 · 64 /
-# 4e14 = 9.7 ms for each token of their mean length. That is as long as writing them: to keep all
-# busy, half of the cards should train.)
-#
-# The other side: the last slots of a step write up to twice as fast. How much of the gain is left?
-
-# %% jupyter={"source_hidden": true}
-# the gain on a card, printed
-dice = torch.Generator().manual_seed(0)
-lengths = (torch.randn(10_000, 64, generator=dice) - 0.5).exp()
-waiting = torch.diff(lengths.sort().values, prepend=torch.zeros(10_000, 1))
-left = torch.arange(64, 0, -1)                         # slots that write
-card = (waiting * (1 + left / 64) / 2).sum(1).mean() + 0.5
-print(f"a synchronous step: {card:.1f} instead of "
-      f"{waits.time_per_step:.1f}; the gain: "
-      f"{card / ahead.time_per_step:.1f} times")
-
-# %% [markdown]
-# Groups and a limit on length change it further. AReaL measured up to 2.77 times
+# Why are idle slots dear? A token for one slot takes an H100 4.5 ms, the time to read all weights.
+# For 64 slots it takes 6.3 ms. **So 64 slots cost 1.4 times as much as one, and write 64
+# tokens.** <!-- cited: 4.5, 6.3, 1.4, 5.9, 5.3, 3.35, 1160, 1570, 5.8, 1.7, 9.8, 7.6e9, 8, 2.77 -->
+# On such a card the last slots of a step write 1.4 times as fast, and one batch ahead gains less: a
+# synchronous step takes 5.9 instead of 7.59, and the gain is 5.3. Groups and a limit on length
+# change it further. AReaL measured up to 2.77 times
 # ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 #
+# <details><summary>One level deeper: where do these times come from?</summary>
+#
+# The weights are 15 GB, and memory moves 3.35 TB/s. If the longest of 64 answers has 8,192 tokens,
+# the mean has some 1,160, and an answer that is being written holds 1,570 on average (long ones are
+# met more often). That is 5.8 GB of cache for 64: 1.7 ms. Training on 64 answers takes a card 8 ·
+# 7.6e9 · 64 / 4e14 = 9.8 ms for each token of their mean length, against 6.3 for writing them. So
+# three trainer cards take half as long as a mean answer, and if all cards are to be busy, three
+# should train for every two that write.
+# </details>
+#
 # What does running ahead cost? The answers get old. The **age** (staleness) of an answer is the
-# number of updates between its start and its use.
+# number of updates between its start and its use. (Its first tokens are that old. An engine has one
+# set of weights: it takes the new ones in the middle of an answer, or finishes the open ones
+# first.)
 
 # %% jupyter={"source_hidden": true}
 # the ages, printed
@@ -382,10 +373,10 @@ pictures.learning_by_time(
 
 # %% [markdown]
 # At age 8 two of three seeds end far lower. Ages 1 and 4 are not that clear: one seed of age 1 ends
-# nearly as low as the worst of age 4. **So measure in your own run what age costs.** Published runs
-# go from 4 updates ([AReaL's example](https://inclusionai.github.io/AReaL/algorithms/async.html))
-# to 256 (M2PO masks a few outlying tokens and learns as well as from fresh answers,
-# [arXiv 2510.01161](https://arxiv.org/abs/2510.01161)). <!-- cited: 4, 256 -->
+# nearly as low as the worst of age 4. **So measure in your own run what age costs.** (AReaL's
+# example [allows 4 updates](https://inclusionai.github.io/AReaL/algorithms/async.html). M2PO masked
+# a few outlying tokens and learned from answers 256 updates old,
+# [arXiv 2510.01161](https://arxiv.org/abs/2510.01161).) <!-- cited: 4, 256 -->
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -424,7 +415,7 @@ score("systems.1", "systems.2", "systems.3", "systems.9")
 # </details>
 # <details><summary><b>How stale may data be?</b></summary>
 #
-# Published runs go from 4 updates to 256, so measure it: in our small model (three seeds, 40
+# Measure it. In our small model (three seeds, 40
 # updates, no clip) two of three at age 8 ended far lower. Mean age is open answers at an update
 # over batch size. If the trainer takes what is done first, long answers get far older. If it takes
 # them in the order they were begun, no age exceeds the batches ahead, and steps wait.
@@ -571,12 +562,13 @@ for T in (50, 200, 1000):
 # the answer
 reveal("systems.10", "under 0.1 %",
        f"It is {exact[1000]:.4%}.\n\n{table}\n"
-       "E[w²] is made by tokens which the engine hardly ever writes: the "
-       f"largest weight is {largest:,.0f}, and among these three million "
-       f"tokens we met {met:.0f}. So most batches look fine, until one "
-       "meets such a token: then one answer takes over the step. **A batch "
-       "shows only what the engine wrote, so a measured share flatters.** "
-       "This holds for any engine; by how much is our mixture's own.",
+       "E[w²] is made by tokens which the engine hardly ever writes. One "
+       f"has a weight of {largest:,.0f}; the largest among these three "
+       f"million tokens was {met:.0f}. So most batches look fine, until "
+       "one meets such a token: then one answer takes over the step. And a "
+       "measured share of 512 answers is never below 1/512. **A batch "
+       "shows only what the engine wrote: it flatters.** (By how much, "
+       "depends on the gaps. These come from a few large flips.)",
        instead={
            "about 24 %, as in the batches":
            "A batch holds only what the engine wrote. Which answers are "
@@ -595,39 +587,36 @@ reveal("systems.10", "under 0.1 %",
 # length. The price is bias. An answer whose four tokens have weight 2 each is due 16, and each of
 # its tokens gets 2. **TIS** caps it, min($w_t$, 2)
 # ([Yao et al.](https://fengyao.notion.site/off-policy-rl)). **IcePop** sets it to 0 outside a band,
-# here [1/2, 2] ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)).
+# here [1/2, 2] ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)): pushes are lost.
 #
-# Which is best? In a toy an answer has four tokens, so all can be counted. *Bias, noise:* of the
-# push of one answer, in lengths of the true mean push; engine and policy differ after 20 % of the
-# prefixes. *Error:* of a batch of 512, the root of bias² + noise² / 512. *Stuck:* of 300 policies,
-# those whose reward is below 0.8 after 240 steps; here they differ everywhere, by much, and in the
-# same way at every step.
+# Which is nearest to the true push? A toy: answers of four tokens, all of them counted. Engine and
+# policy differ after 20 % of the prefixes. A push has a bias and a noise; the error of a batch of
+# 512 is the root of bias² + noise² / 512. All in lengths of the true push:
 
 # %% jupyter={"source_hidden": true}
 # four rules, printed
 toy = engines(0.2)
-kept = left_behind.recorded()["harsh: all flipped, far"]["the whole run"]
-print("                  bias   noise   error   stuck")
-for name, rule, run in (
-        ("exact", "weight of the answer", "exact weight"),
-        ("none", "nothing", "no correction"),
-        ("TIS", "truncated at 2", "TIS, cap 2"),
-        ("IcePop", "IcePop [1/2, 2]", "IcePop [1/2, 2]")):
+print("              bias   noise   error")
+for name, rule in (("exact", "weight of the answer"),
+                   ("no weight", "nothing"),
+                   ("TIS", "truncated at 2"),
+                   ("IcePop", "IcePop [1/2, 2]")):
     one = judge(toy, rule)
-    print(f"{name:15s} {one.bias:6.2f} {one.noise:7.2f} "
-          f"{one.error(512):7.2f} {kept[run]['lost'][1]:7d}")
+    print(f"{name:11s} {one.bias:6.2f} {one.noise:7.2f} "
+          f"{one.error(512):7.2f}")
 
 # %% [markdown]
-# The exact weight is the noisiest, and with four tokens it still leaves nobody stuck. In long
-# answers it is out. Of the rest TIS is nearest to the true push. But where a large gap lasts,
-# pushes without a weight leave fewer stuck than TIS, and IcePop is worst: it drops the pushes that
-# are needed most. On large models, in
-# [one comparison](https://www.llmdata.com/blog/mismatch-praxis), TIS was the most robust.
+# The exact weight has no bias and the most noise, with four tokens already. TIS is nearest. On
+# large models, in [one comparison](https://www.llmdata.com/blog/mismatch-praxis), it was the most
+# robust. It is not always better than nothing: in small policies with a large gap that never
+# changed, more were stuck with it than without
+# ([statements 19](statements/19_systems.ipynb#Who-is-left-behind%3F)).
 #
-# **So: remove the cause first. Short answers, tens of tokens: the exact weight. Long ones: TIS,
-# with one run without a weight beside it, and a log of the tokens beyond the cap.**
-# ([All rules](statements/19_systems.ipynb#The-corrections-side-by-side).)
-# <!-- cited: 541, 231, 2, 16, 512, 20, 300, 0.8, 240 -->
+# **The second sitting in 60 seconds.** The engine rounds differently, and in a mixture flips
+# experts: replay them, keep its log-probs, log the gap of fresh answers. The exact weight of an
+# answer costs exp(std² · T), and a batch hides part of that. Where std² · T is far below 1, use it.
+# In long answers take TIS, log the tokens beyond the cap, and compare with a run without
+# weights. <!-- cited: 541, 231, 2, 16, 512, 20, 1 -->
 
 # %%
 score("systems.8", "systems.10")

@@ -294,6 +294,26 @@ def test_all_answers_show_what_six_batches_do_not():
     assert gaps.max() < 3.5
 
 
+def test_what_is_left_of_the_gain_on_a_card():
+    """The lesson's milliseconds, and the synchronous step with slots that speed up as they empty."""
+    model = cluster_memory.QWEN_7B
+    weights = 2 * model.parameters / 3.35e12
+    mean = 8192 / (simulate(64, 64, 0, 1.0, steps=400).time_per_step - 0.5)
+    held = mean * np.e / 2  # E[L^2] / 2 E[L] of a log-normal length with a spread of 1
+    caches = 64 * held * cluster_memory.kv_bytes_per_token(model.layout) / 3.35e12
+    training = 8 * model.parameters * 64 / 4e14
+    assert [round(1e3 * x, 1) for x in (weights, weights + caches, training)] == [4.5, 6.3, 9.8]
+    assert round(mean, -1) == 1160 and round(held, -1) == 1570
+    assert training / 3 / (weights + caches) == pytest.approx(0.5, abs=0.03)
+    lengths = np.exp(np.random.default_rng(0).standard_normal((100_000, 64)) - 0.5)
+    open_slots = np.arange(64, 0, -1) / 64
+    pace = (weights + caches * open_slots) / (weights + caches)
+    waits = np.diff(np.sort(lengths, axis=1), axis=1, prepend=0)
+    step = (waits * pace).sum(1).mean() + 0.5
+    assert step == pytest.approx(5.9, abs=0.1)
+    assert step / simulate(64, 64, 1, 1.0, steps=400).time_per_step == pytest.approx(5.3, abs=0.1)
+
+
 def test_the_72b_answer_counts_right():
     """Qwen2.5-72B: 80 layers, 64 heads of 128, 8 of them for keys and values."""
     trained, copy = cluster_memory.memory_bytes(72.7e9), 2 * 72.7e9 / 1e9
