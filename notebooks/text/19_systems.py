@@ -12,7 +12,7 @@
 # **After this page** you can count what fills a GPU and say why it waits; after the second sitting,
 # what changes when another program writes the answers.
 #
-# 35 minutes, then 15 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
+# 34 minutes, then 15 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
 # (GRPO) · ZeRO: [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
 #
@@ -116,7 +116,7 @@ print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 #
 # How do you make it fit? Take several cards, which first write and then train (*colocated*).
 # **ZeRO** splits the training bytes among them. Stage 1 splits AdamW's part, stage 2 also the
-# gradients, stage 3 also the weights, the reference's too (PyTorch calls this FSDP). Each card
+# gradients, stage 3 also the weights, the reference's too (like PyTorch's FSDP). Each card
 # keeps the whole engine.
 #
 # **Offloading** moves to main memory, or discards, what this half of the step does not need: the
@@ -141,11 +141,10 @@ task("systems.t1", full_card.full_card_explorer(),
 # a second at 50 GB/s.
 # </details>
 #
-# **And the price?** ZeRO costs traffic between the cards. At stage 0 each card sends its gradient
-# to be summed (*reduce-scatter*), and then its part of the sums to the others (*all-gather*): two
-# *sizes of the model* a step, 15.2 GB each. (Of each size a card keeps its own quarter and sends
-# the rest.) A card takes its 128 answers one at a time, each a **micro-batch**, and updates the
-# weights after the last.
+# **And the price?** ZeRO costs traffic between the cards. At stage 0, plain data parallelism, each
+# card sends its gradient to be summed (*reduce-scatter*), and then its part of the sums to the
+# others (*all-gather*): two *sizes of the model* a step. A card takes its 128 answers one at a
+# time, each a **micro-batch**, and updates the weights after the last.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -178,12 +177,9 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        "weights, before each forward and each backward pass."
        f"\n\n| stage | sizes of the model a step, 1 micro-batch | {micro} "
        f"micro-batches |\n|---|---|---|\n{rows}\n"
-       "(The policy alone.) Does it cost time? Training takes 8 operations "
-       "a parameter and token (2 forward, 4 backward, 2 for layers that "
-       "are computed anew to save memory), and an H100 does some 4e14 a "
-       f"second: {computing:.0f} s for these answers. Stage 3 sends for "
-       f"{sent * whole / 450e9:.0f} s over NVLink (450 GB/s, inside a "
-       "box), and that hides behind computing.",
+       "(The policy alone.) Even stage 3 need not cost time: here its "
+       f"traffic takes {sent * whole / 450e9:.0f} s inside a box and hides "
+       f"behind {computing:.0f} s of computing.",
        instead={
            "at none: the sums are sent once, at the end":
            "This is right at stages 0 and 1. Where would stage 2 keep the "
@@ -197,9 +193,18 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
 
 # %% [markdown]
 # **So a higher stage is free where its traffic hides behind computing, and dear where it does not:
-# with short micro-batches.** Stage 3 wants 500 tokens in each with NVLink, 4,500 over a network of
-# 50 GB/s. ([ZeRO, section 7](https://arxiv.org/abs/1910.02054), counts one micro-batch: there stage
-# 3 sends 1.5 times as much.) <!-- cited: 500, 50, 1.5 -->
+# with short micro-batches.**
+#
+# <details><summary>One level deeper: how long is enough?</summary>
+#
+# A parameter and token take 8 operations: 2 forward, 4 backward, 2 for layers that are computed
+# anew to save memory (*gradient checkpointing*). <!-- cited: 4, 40, 500, 1.5, 15.2, 450, 50 --> An
+# H100 does some 4e14 a second. Of each size, 15.2 GB, a card sends three quarters and keeps its
+# own. NVLink moves 450 GB/s, a network 50. So stage 3 hides its traffic if a micro-batch has 500
+# tokens with NVLink, 4,500 over a network. These are the stages of
+# [ZeRO](https://arxiv.org/abs/1910.02054), whose section 7 counts one micro-batch. FSDP can also
+# add up micro-batches before it sends (`no_sync`), and then holds a whole gradient.
+# </details>
 
 # %% [markdown]
 # ## Who waits for whom
@@ -211,7 +216,7 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
 #   mean answer takes to write.
 # * **Lengths:** their log is normal, with a std of 1, the **spread**.
 # * **Batches ahead:** with 0 the slots begin 64 answers and then wait for the update that learns
-#   from them. With 1 they may begin 64 more.
+#   from them. With 1 they may begin 64 more. An answer keeps the weights it began with.
 #
 # A slot always writes at the same speed here; on a card, the fewer slots write, the faster each is.
 # Times are means over 200 steps. <!-- cited: 200 -->
@@ -257,26 +262,26 @@ reveal("systems.3", "about 13 %",
 # %% [markdown]
 # Why are idle slots dear? A token for one slot takes an H100 4.5 ms, the time to read all weights.
 # For 64 slots it takes 6.3 ms. **So 64 slots cost 1.4 times as much as one, and write 64
-# tokens.** <!-- cited: 4.5, 6.3, 1.4, 5.9, 5.3, 3.35, 1160, 1570, 5.8, 1.7, 9.8, 7.6e9, 8, 2.77 -->
-# On such a card the last slots of a step write 1.4 times as fast, and one batch ahead gains less: a
-# synchronous step takes 5.9 instead of 7.59, and the gain is 5.3. Groups and a limit on length
-# change it further. AReaL measured up to 2.77 times
+# tokens.** <!-- cited: 4.5, 6.3, 1.4, 5.9, 5.3, 3.35, 1160, 1570, 5.8, 1.7, 9.7, 7.6e9, 8, 2.77, 45 -->
+# Real gains are smaller than in our queue: AReaL measured up to 2.77 times
 # ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 #
-# <details><summary>One level deeper: where do these times come from?</summary>
+# <details><summary>One level deeper: where do these times come from, and how many cards should train?</summary>
 #
 # The weights are 15 GB, and memory moves 3.35 TB/s. If the longest of 64 answers has 8,192 tokens,
 # the mean has some 1,160, and an answer that is being written holds 1,570 on average (long ones are
-# met more often). That is 5.8 GB of cache for 64: 1.7 ms. Training on 64 answers takes a card 8 ·
-# 7.6e9 · 64 / 4e14 = 9.8 ms for each token of their mean length, against 6.3 for writing them. So
-# three trainer cards take half as long as a mean answer, and if all cards are to be busy, three
-# should train for every two that write.
+# met more often). That is 5.8 GB of cache for 64: 1.7 ms. So the last slots of a step write 1.4
+# times as fast, a synchronous step takes 5.9 instead of 7.59, and the gain is 5.3. Groups, a limit
+# on length, and trainer cards that write while they would wait change it further.
+#
+# Training on 64 answers takes a card 8 · 7.6e9 · 64 / 4e14 = 9.7 ms for each token of their mean
+# length, against 6.3 for writing them. So three cards take half as long as a mean answer, as in our
+# queue; at 1.11 a step they are busy 45 % of the time. If all cards are to be busy, three should
+# train for every two that write.
 # </details>
 #
 # What does running ahead cost? The answers get old. The **age** (staleness) of an answer is the
-# number of updates between its start and its use. (Its first tokens are that old. An engine has one
-# set of weights: it takes the new ones in the middle of an answer, or finishes the open ones
-# first.)
+# number of updates between its start and its use.
 
 # %% jupyter={"source_hidden": true}
 # the ages, printed
@@ -373,10 +378,7 @@ pictures.learning_by_time(
 
 # %% [markdown]
 # At age 8 two of three seeds end far lower. Ages 1 and 4 are not that clear: one seed of age 1 ends
-# nearly as low as the worst of age 4. **So measure in your own run what age costs.** (AReaL's
-# example [allows 4 updates](https://inclusionai.github.io/AReaL/algorithms/async.html). M2PO masked
-# a few outlying tokens and learned from answers 256 updates old,
-# [arXiv 2510.01161](https://arxiv.org/abs/2510.01161).) <!-- cited: 4, 256 -->
+# nearly as low as the worst of age 4. **So measure in your own run what age costs.**
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -415,10 +417,12 @@ score("systems.1", "systems.2", "systems.3", "systems.9")
 # </details>
 # <details><summary><b>How stale may data be?</b></summary>
 #
-# Measure it. In our small model (three seeds, 40
-# updates, no clip) two of three at age 8 ended far lower. Mean age is open answers at an update
-# over batch size. If the trainer takes what is done first, long answers get far older. If it takes
-# them in the order they were begun, no age exceeds the batches ahead, and steps wait.
+# Measure it. In our small model (three seeds, 40 updates, no clip) two of three at age 8 ended far
+# lower. [AReaL's example](https://inclusionai.github.io/AReaL/algorithms/async.html) allows 4
+# updates. M2PO masked a few outlying tokens and learned from answers 256 updates old
+# ([arXiv 2510.01161](https://arxiv.org/abs/2510.01161)). Mean age is open answers at an update over
+# batch size. If the trainer takes what is done first, long answers get far older. If it takes them
+# in the order they were begun, no age exceeds the batches ahead, and steps wait.
 # </details>
 
 # %% [markdown]
@@ -442,7 +446,7 @@ for name, kl in PUBLISHED.items():
 # In the **mixture of experts** a *router* picks in each layer a few of many small networks, the
 # experts. Where rounding makes it pick another one, the token is **flipped**. The trainer can be
 # told which experts the engine used, and use the same (*routing replay*, R3). That halves the KL:
-# one half of it is rounding, as in the dense model, the other is flips.
+# about one half is rounding, the other is flips.
 #
 # What does a flip do to a token? We look at a small mixture: random, untrained, in float64. Each of
 # its four layers uses one of eight experts. A copy whose weights were rounded to bfloat16 writes,
@@ -562,26 +566,28 @@ for T in (50, 200, 1000):
 # the answer
 reveal("systems.10", "under 0.1 %",
        f"It is {exact[1000]:.4%}.\n\n{table}\n"
-       "E[w²] is made by tokens which the engine hardly ever writes. One "
-       f"has a weight of {largest:,.0f}; the largest among these three "
-       f"million tokens was {met:.0f}. So most batches look fine, until "
-       "one meets such a token: then one answer takes over the step. And a "
-       "measured share of 512 answers is never below 1/512. **A batch "
-       "shows only what the engine wrote: it flatters.** (By how much, "
-       "depends on the gaps. These come from a few large flips.)",
+       "Tokens which the engine hardly ever writes have weights up to "
+       f"{largest:,.0f}; the largest among these three million was "
+       f"{met:.0f}. Most batches meet none of them. One in a hundred meets "
+       "a weight above 100, and then one answer takes over the step. **A "
+       "batch shows only what the engine wrote: it flatters.** (It even "
+       "lies above the formula: most large gaps go down, which makes a "
+       "large std of small weights. And by how much it flatters depends on "
+       "the gaps: these come from a few large flips.)",
        instead={
            "about 24 %, as in the batches":
            "A batch holds only what the engine wrote. Which answers are "
            "missing there?",
            "about 7 %, as by the formula":
-           "The formula takes the std from tokens that were written. Which "
-           "tokens does it not know?",
+           "The formula takes log w for normal. What if a few tokens lie "
+           "much further out?",
            "about 2 %": "The right direction. It is lower still.",
        })
 
 # %% [markdown]
 # Even by the formula only half of the answers count at 541 tokens in the dense 8B model, at 231 in
-# the 30B mixture. **Answers of thousands of tokens are too long for the exact weight.**
+# the 30B mixture. **Answers of thousands of tokens are too long for the exact
+# weight.** <!-- cited: 541, 231, 2, 16, 512, 2048, 20, 1.5 -->
 #
 # What else is there? A token's own weight $w_t$: no product, so its noise does not grow with
 # length. The price is bias. An answer whose four tokens have weight 2 each is due 16, and each of
@@ -589,34 +595,37 @@ reveal("systems.10", "under 0.1 %",
 # ([Yao et al.](https://fengyao.notion.site/off-policy-rl)). **IcePop** sets it to 0 outside a band,
 # here [1/2, 2] ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)): pushes are lost.
 #
-# Which is nearest to the true push? A toy: answers of four tokens, all of them counted. Engine and
-# policy differ after 20 % of the prefixes. A push has a bias and a noise; the error of a batch of
-# 512 is the root of bias² + noise² / 512. All in lengths of the true push:
+# Which is nearest to the true push? A toy: answers of four tokens, all of them counted. After 20 %
+# of the prefixes the logits of engine and policy differ, by a std of 1.5. A push has a bias and a
+# noise; the error of a batch of N answers is the root of bias² + noise² / N. All in lengths of the
+# true push:
 
 # %% jupyter={"source_hidden": true}
 # four rules, printed
 toy = engines(0.2)
-print("              bias   noise   error")
+print("            bias   noise   error of 512   2,048   8,192")
 for name, rule in (("exact", "weight of the answer"),
                    ("no weight", "nothing"),
                    ("TIS", "truncated at 2"),
                    ("IcePop", "IcePop [1/2, 2]")):
     one = judge(toy, rule)
-    print(f"{name:11s} {one.bias:6.2f} {one.noise:7.2f} "
-          f"{one.error(512):7.2f}")
+    errors = [f"{one.error(n):8.2f}" for n in (512, 2048, 8192)]
+    print(f"{name:9s} {one.bias:6.2f} {one.noise:7.2f}       ", *errors,
+          sep="")
 
 # %% [markdown]
-# The exact weight has no bias and the most noise, with four tokens already. TIS is nearest. On
-# large models, in [one comparison](https://www.llmdata.com/blog/mismatch-praxis), it was the most
-# robust. It is not always better than nothing: in small policies with a large gap that never
-# changed, more were stuck with it than without
-# ([statements 19](statements/19_systems.ipynb#Who-is-left-behind%3F)).
+# Few answers want little noise, many want no bias: at 512 TIS is nearest, at 2,048 the exact
+# weight. But its noise grows exponentially with length, and in long answers no batch is large
+# enough. TIS is left. On large models, in
+# [one comparison](https://www.llmdata.com/blog/mismatch-praxis), it was the most robust. (Not
+# always: in small policies with a large gap that never changed, more were stuck with it than
+# without, [statements 19](statements/19_systems.ipynb#Who-is-left-behind%3F).)
 #
 # **The second sitting in 60 seconds.** The engine rounds differently, and in a mixture flips
-# experts: replay them, keep its log-probs, log the gap of fresh answers. The exact weight of an
-# answer costs exp(std² · T), and a batch hides part of that. Where std² · T is far below 1, use it.
-# In long answers take TIS, log the tokens beyond the cap, and compare with a run without
-# weights. <!-- cited: 541, 231, 2, 16, 512, 20, 1 -->
+# experts: replay them, keep its log-probs, log the gap of fresh answers. The exact weight has no
+# bias, and noise that grows with exp(std² · T), more than a batch shows: it is for short answers.
+# In long ones take TIS, log the tokens beyond the cap, and compare with a run without
+# weights.
 
 # %%
 score("systems.8", "systems.10")
@@ -701,7 +710,8 @@ check.silent_bug_systems(my_test)
 # TIS keeps a token beyond the cap with weight 2, IcePop drops it on both sides of its band. It
 # matters for a wrong token that the policy writes often and the engine seldom: it is due a push
 # down of its full weight, say 20. TIS gives 2, IcePop none. In one comparison on large models TIS
-# was the most robust. In a toy with a large lasting gap, no weight was better. So TIS, with a run
+# was the most robust. It is biased: in small policies with a large lasting
+# gap, no weight was better. So TIS, with a run
 # without weights beside it, and a log of the tokens beyond the cap, by the sign of A.
 # </details>
 #
