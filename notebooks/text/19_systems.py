@@ -12,7 +12,7 @@
 # **After this page** you can count what fills a GPU and say why it waits; after the second sitting,
 # what changes when another program writes the answers.
 #
-# 34 minutes, then 15 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
+# 34 minutes, then 14 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
 # (GRPO) · ZeRO: [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
 #
@@ -33,7 +33,6 @@ from rlnb.toys import ring
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
 from rlnb.toys.router_answers import draw_gaps, exact_share
-from rlnb.toys.two_engines import engines, judge
 from rlnb.training.studies.cluster_memory import QWEN_7B
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -116,12 +115,12 @@ print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 #
 # How do you make it fit? Take several cards, which first write and then train (*colocated*).
 # **ZeRO** splits the training bytes among them. Stage 1 splits AdamW's part, stage 2 also the
-# gradients, stage 3 also the weights, the reference's too (like PyTorch's FSDP). Each card
+# gradients, stage 3 also the weights, the reference's too (as PyTorch's FSDP does). Each card
 # keeps the whole engine.
 #
 # **Offloading** moves to main memory, or discards, what this half of the step does not need: the
-# trainer and the reference while the answers are written, the engine and the cache while the card
-# trains.
+# trainer and the reference while the answers are written, the engine while the card trains (the
+# cache is empty then).
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -136,9 +135,9 @@ task("systems.t1", full_card.full_card_explorer(),
 # Neither alone is enough. At its fullest moment the card would hold 212 GB. Offloading alone brings
 # that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
 # and stage 1 is enough: 75 GB while it writes, 73 <!-- cited: 73, 38, 0.8 --> while it trains
-# (tight: leave more room on a real card). The price: once a step the trainer's weights and AdamW's
-# part, 38 GB a card, go to main memory, and they and the reference come back. Each way takes about
-# a second at 50 GB/s.
+# (tight; and if gradients are summed in float32, take stage 2). The price: once a step the
+# trainer's weights and AdamW's part, 38 GB a card, go to main memory, and they and the reference
+# come back. Each way takes about a second at 50 GB/s.
 # </details>
 #
 # **And the price?** ZeRO costs traffic between the cards. At stage 0, plain data parallelism, each
@@ -177,9 +176,9 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        "weights, before each forward and each backward pass."
        f"\n\n| stage | sizes of the model a step, 1 micro-batch | {micro} "
        f"micro-batches |\n|---|---|---|\n{rows}\n"
-       "(The policy alone.) Even stage 3 need not cost time: here its "
-       f"traffic takes {sent * whole / 450e9:.0f} s inside a box and hides "
-       f"behind {computing:.0f} s of computing.",
+       "(The policy alone.) Even stage 3 need not cost time: with full "
+       f"answers its traffic takes {sent * whole / 450e9:.0f} s inside a "
+       f"box and hides behind {computing:.0f} s of computing.",
        instead={
            "at none: the sums are sent once, at the end":
            "This is right at stages 0 and 1. Where would stage 2 keep the "
@@ -216,7 +215,8 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
 #   mean answer takes to write.
 # * **Lengths:** their log is normal, with a std of 1, the **spread**.
 # * **Batches ahead:** with 0 the slots begin 64 answers and then wait for the update that learns
-#   from them. With 1 they may begin 64 more. An answer keeps the weights it began with.
+#   from them. With 1 they may begin 64 more. The trainer takes whichever 64 are
+#   done first. An answer keeps the weights it began with.
 #
 # A slot always writes at the same speed here; on a card, the fewer slots write, the faster each is.
 # Times are means over 200 steps. <!-- cited: 200 -->
@@ -263,21 +263,18 @@ reveal("systems.3", "about 13 %",
 # Why are idle slots dear? A token for one slot takes an H100 4.5 ms, the time to read all weights.
 # For 64 slots it takes 6.3 ms. **So 64 slots cost 1.4 times as much as one, and write 64
 # tokens.** <!-- cited: 4.5, 6.3, 1.4, 5.9, 5.3, 3.35, 1160, 1570, 5.8, 1.7, 9.7, 7.6e9, 8, 2.77, 45 -->
-# Real gains are smaller than in our queue: AReaL measured up to 2.77 times
+# Real gains are smaller (with more answers than slots a free slot goes on with the next one, and
+# waiting is milder): AReaL measured up to 2.77 times
 # ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 #
-# <details><summary>One level deeper: where do these times come from, and how many cards should train?</summary>
+# <details><summary>One level deeper: where do these times come from?</summary>
 #
 # The weights are 15 GB, and memory moves 3.35 TB/s. If the longest of 64 answers has 8,192 tokens,
 # the mean has some 1,160, and an answer that is being written holds 1,570 on average (long ones are
 # met more often). That is 5.8 GB of cache for 64: 1.7 ms. So the last slots of a step write 1.4
-# times as fast, a synchronous step takes 5.9 instead of 7.59, and the gain is 5.3. Groups, a limit
-# on length, and trainer cards that write while they would wait change it further.
-#
-# Training on 64 answers takes a card 8 · 7.6e9 · 64 / 4e14 = 9.7 ms for each token of their mean
-# length, against 6.3 for writing them. So three cards take half as long as a mean answer, as in our
-# queue; at 1.11 a step they are busy 45 % of the time. If all cards are to be busy, three should
-# train for every two that write.
+# times as fast, a synchronous step takes 5.9 instead of 7.59, and the gain is 5.3. Training on 64
+# answers takes a card 8 · 7.6e9 · 64 / 4e14 = 9.7 ms for each token of their mean length, against
+# 6.3 for writing them. So three cards take half as long as a mean answer, as in our queue.
 # </details>
 #
 # What does running ahead cost? The answers get old. The **age** (staleness) of an answer is the
@@ -545,8 +542,8 @@ print("1,000 tokens, share that counts:",
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("systems.10", "The next token of the small mixture depends on the "
-        "last four, so we can also compute the share over *all* answers, "
-        "without a sample. What is it?",
+        "last four, so we can also compute E[w]²/E[w²] over *all* answers. "
+        "What is the share?",
         ["under 0.1 %", "about 2 %", "about 7 %, as by the formula",
          "about 24 %, as in the batches"])
 
@@ -566,14 +563,13 @@ for T in (50, 200, 1000):
 # the answer
 reveal("systems.10", "under 0.1 %",
        f"It is {exact[1000]:.4%}.\n\n{table}\n"
-       "Tokens which the engine hardly ever writes have weights up to "
-       f"{largest:,.0f}; the largest among these three million was "
-       f"{met:.0f}. Most batches meet none of them. One in a hundred meets "
-       "a weight above 100, and then one answer takes over the step. **A "
-       "batch shows only what the engine wrote: it flatters.** (It even "
-       "lies above the formula: most large gaps go down, which makes a "
-       "large std of small weights. And by how much it flatters depends on "
-       "the gaps: these come from a few large flips.)",
+       "The engine hardly ever writes some tokens that π would, and then "
+       f"the token's weight is up to {largest:,.0f}. Among our three "
+       f"million tokens the largest was {met:.0f}. One batch in a hundred "
+       "meets a token with a weight above 100: its answer takes over the "
+       "step. **A batch shows only what the engine wrote: it flatters.** "
+       "(512 answers cannot show less than 1/512. By how much they flatter "
+       "depends on the gaps: these come from a few large flips.)",
        instead={
            "about 24 %, as in the batches":
            "A batch holds only what the engine wrote. Which answers are "
@@ -585,47 +581,27 @@ reveal("systems.10", "under 0.1 %",
        })
 
 # %% [markdown]
-# Even by the formula only half of the answers count at 541 tokens in the dense 8B model, at 231 in
-# the 30B mixture. **Answers of thousands of tokens are too long for the exact
-# weight.** <!-- cited: 541, 231, 2, 16, 512, 2048, 20, 1.5 -->
+# By the formula half of the answers count at 541 tokens in the dense 8B model, at 231 in the 30B
+# mixture. **Answers of thousands of tokens are too long for the exact weight.** What else is
+# there? <!-- cited: 541, 231, 2, 16, 4 -->
 #
-# What else is there? A token's own weight $w_t$: no product, so its noise does not grow with
-# length. The price is bias. An answer whose four tokens have weight 2 each is due 16, and each of
-# its tokens gets 2. **TIS** caps it, min($w_t$, 2)
-# ([Yao et al.](https://fengyao.notion.site/off-policy-rl)). **IcePop** sets it to 0 outside a band,
-# here [1/2, 2] ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)): pushes are lost.
+# * **TIS** gives every token its own weight, capped: min($w_t$, 2)
+#   ([Yao et al.](https://fengyao.notion.site/off-policy-rl)). There is no product, so its noise
+#   does not grow with length. The price is bias: an answer whose four tokens have weight 2 each is
+#   due 16, and each of its tokens gets 2.
+# * **IcePop** drops the tokens whose $w_t$ is outside a band
+#   ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)).
+# * **No weight** is biased too, by the whole gap.
 #
-# Which is nearest to the true push? A toy: answers of four tokens, all of them counted. After 20 %
-# of the prefixes the logits of engine and policy differ, by a std of 1.5. A push has a bias and a
-# noise; the error of a batch of N answers is the root of bias² + noise² / N. All in lengths of the
-# true push:
-
-# %% jupyter={"source_hidden": true}
-# four rules, printed
-toy = engines(0.2)
-print("            bias   noise   error of 512   2,048   8,192")
-for name, rule in (("exact", "weight of the answer"),
-                   ("no weight", "nothing"),
-                   ("TIS", "truncated at 2"),
-                   ("IcePop", "IcePop [1/2, 2]")):
-    one = judge(toy, rule)
-    errors = [f"{one.error(n):8.2f}" for n in (512, 2048, 8192)]
-    print(f"{name:9s} {one.bias:6.2f} {one.noise:7.2f}       ", *errors,
-          sep="")
-
-# %% [markdown]
-# Few answers want little noise, many want no bias: at 512 TIS is nearest, at 2,048 the exact
-# weight. But its noise grows exponentially with length, and in long answers no batch is large
-# enough. TIS is left. On large models, in
-# [one comparison](https://www.llmdata.com/blog/mismatch-praxis), it was the most robust. (Not
-# always: in small policies with a large gap that never changed, more were stuck with it than
-# without, [statements 19](statements/19_systems.ipynb#Who-is-left-behind%3F).)
+# On large models TIS was the most robust, in
+# [one comparison](https://www.llmdata.com/blog/mismatch-praxis). Which bias is smallest depends on
+# the gap; [statements 19](statements/19_systems.ipynb#The-corrections-side-by-side) counts ten
+# rules.
 #
 # **The second sitting in 60 seconds.** The engine rounds differently, and in a mixture flips
-# experts: replay them, keep its log-probs, log the gap of fresh answers. The exact weight has no
-# bias, and noise that grows with exp(std² · T), more than a batch shows: it is for short answers.
-# In long ones take TIS, log the tokens beyond the cap, and compare with a run without
-# weights.
+# experts. So replay them, keep the engine's log-probs, and log the gap of fresh answers. The exact
+# weight has no bias, but noise that grows exponentially with length, more than a batch shows. In
+# long answers take TIS, and log how many tokens meet the cap. If they are many, look for the cause.
 
 # %%
 score("systems.8", "systems.10")
@@ -710,9 +686,8 @@ check.silent_bug_systems(my_test)
 # TIS keeps a token beyond the cap with weight 2, IcePop drops it on both sides of its band. It
 # matters for a wrong token that the policy writes often and the engine seldom: it is due a push
 # down of its full weight, say 20. TIS gives 2, IcePop none. In one comparison on large models TIS
-# was the most robust. It is biased: in small policies with a large lasting
-# gap, no weight was better. So TIS, with a run
-# without weights beside it, and a log of the tokens beyond the cap, by the sign of A.
+# was the most robust. It is biased: in small policies with a large lasting gap more stayed stuck
+# with it than without. So TIS, and a log of the tokens beyond the cap, by the sign of A.
 # </details>
 #
 # The other four can wait for another evening.
