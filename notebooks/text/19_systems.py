@@ -134,10 +134,10 @@ task("systems.t1", full_card.full_card_explorer(),
 #
 # Neither alone is enough. At its fullest moment the card would hold 212 GB. Offloading alone brings
 # that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
-# and stage 1 is enough: 75 GB while it writes, 73 <!-- cited: 73, 38, 0.8 --> while it trains
-# (tight; and if gradients are summed in float32, take stage 2). The price: once a step the
-# trainer's weights and AdamW's part, 38 GB a card, go to main memory, and they and the reference
-# come back. Each way takes about a second at 50 GB/s.
+# and stage 1 is enough: 75 GB while it writes, 73 <!-- cited: 73, 38, 15, 50 --> while it trains
+# (tight; and if gradients are summed in float32, take stage 2). The price, once a step: 38 GB a
+# card, weights and AdamW's part, go to main memory; they and the reference, 15 GB, are fetched
+# back. At 50 GB/s that takes two seconds.
 # </details>
 #
 # **And the price?** ZeRO costs traffic between the cards. At stage 0, plain data parallelism, each
@@ -242,7 +242,9 @@ reveal("systems.3", "about 13 %",
        "batch ahead: a free slot begins an answer of the next batch at "
        "once, with the old weights, and the trainer takes whichever 64 are "
        "done first. **In this queue a step then takes "
-       f"{ahead.time_per_step:.2f}.**",
+       f"{ahead.time_per_step:.2f}**, and the trainer works "
+       f"{0.5 / ahead.time_per_step:.0%} of it instead of "
+       f"{0.5 / waits.time_per_step:.0%}.",
        pictures.two_timelines(
            {"synchronous": waits, "one batch ahead": ahead}, 8.5,
            "Each panel: 16 of the 64 slots, with the longest answer among "
@@ -271,10 +273,9 @@ reveal("systems.3", "about 13 %",
 #
 # The weights are 15 GB, and memory moves 3.35 TB/s. If the longest of 64 answers has 8,192 tokens,
 # the mean has some 1,160, and an answer that is being written holds 1,570 on average (long ones are
-# met more often). That is 5.8 GB of cache for 64: 1.7 ms. So the last slots of a step write 1.4
-# times as fast, a synchronous step takes 5.9 instead of 7.59, and the gain is 5.3. Training on 64
-# answers takes a card 8 · 7.6e9 · 64 / 4e14 = 9.7 ms for each token of their mean length, against
-# 6.3 for writing them. So three cards take half as long as a mean answer, as in our queue.
+# met more often). That is 5.8 GB of cache for 64: 1.7 ms. (Training on 64 answers takes a card 8 ·
+# 7.6e9 · 64 / 4e14 = 9.7 ms for each token of their mean length. So three cards take half as long
+# as a mean answer, as in our queue.)
 # </details>
 #
 # What does running ahead cost? The answers get old. The **age** (staleness) of an answer is the
@@ -399,10 +400,10 @@ score("systems.1", "systems.2", "systems.3", "systems.9")
 #
 # 16 bytes for each trained parameter, about 120 GB: weights, gradients, float32 master copy and two
 # moments. 2 for a reference, 2 for the engine's copy, and activations, small if layers are computed
-# anew and logits made in pieces. And the KV cache, which often is the largest: 57 KB a token for a
-# Qwen of 7B. ZeRO splits the 16, offloading keeps the halves of the step apart. With LoRA only the
-# adapter takes 16, the base takes 2 and without the adapter is the reference, and only the adapter
-# must be sent to the engine.
+# anew and logits made in pieces. And the KV cache, with long answers the largest: 57 KB a token for
+# a Qwen of 7B. ZeRO splits the 16, offloading keeps the halves of the step apart. With LoRA only
+# the adapter takes 16, the base takes 2 and without the adapter is the reference, and only the
+# adapter must be sent to the engine.
 # </details>
 # <details><summary><b>Our GPUs idle during rollout. Why, and what do you do?</b></summary>
 #
@@ -416,8 +417,7 @@ score("systems.1", "systems.2", "systems.3", "systems.9")
 #
 # Measure it. In our small model (three seeds, 40 updates, no clip) two of three at age 8 ended far
 # lower. [AReaL's example](https://inclusionai.github.io/AReaL/algorithms/async.html) allows 4
-# updates. M2PO masked a few outlying tokens and learned from answers 256 updates old
-# ([arXiv 2510.01161](https://arxiv.org/abs/2510.01161)). Mean age is open answers at an update over
+# updates. Mean age is open answers at an update over
 # batch size. If the trainer takes what is done first, long answers get far older. If it takes them
 # in the order they were begun, no age exceeds the batches ahead, and steps wait.
 # </details>
@@ -472,9 +472,10 @@ pictures.gaps({"not flipped": gap[~flip], "flipped": gap[flip]},
               "lines the ratio has left [1/2, 2].")
 
 # %% [markdown]
-# In the 30B mixture 94 <!-- cited: 94 --> % of the tokens are flipped in some layer, and each flip
-# matters less. **Keep the engine's log-prob of every token, and log the gap of fresh answers**,
-# those of age 0. (If there are none, score a few with the weights that wrote them.)
+# Ours has few, large flips: a gap of 0.59 each (root mean square). The 30B mixture has many small
+# ones: 94 <!-- cited: 94, 0.04, 0.59 --> % of its tokens are flipped in some layer, and its KL
+# leaves some 0.04 for each. **Keep the engine's log-prob of every token, and log the gap of fresh
+# answers**, those of age 0. (If there are none, score a few with the weights that wrote them.)
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -523,67 +524,73 @@ reveal("systems.8", "send the weights to the engine again",
 # with std $s$, then $\mathbb E[w]^2/\mathbb E[w^2]=1/e^{s^2}$. In short: **a share of exp(−std² ·
 # T)**.
 #
-# For the small mixture and 1,000 tokens $s$ is 0.052 · √1000 = 1.64, and 7 % count. Is that so? We
-# draw six batches of 512 whole answers. <!-- cited: 0.052, 1.64, 7 -->
+# We try this on 1,000 tokens of the small mixture, twice: with its flips, and with the experts
+# replayed, so that only small gaps are left. We draw six batches of 512 whole answers.
 
 # %% jupyter={"source_hidden": true}
 # six batches, printed
 log_pi, log_mu = pi.table(), mu.table()
-draws = torch.Generator().manual_seed(0)
-batches = draw_gaps(log_pi, log_mu, 6 * 512, 1000, draws)
+tables = {"experts replayed": pi.table(routes_of=mu), "with flips": log_pi}
 
-def count(T):
-    w = batches[:, :T].sum(1).exp().view(6, 512)
+def count(gaps):
+    w = gaps.sum(1).exp().view(6, 512)
     return w.sum(1) ** 2 / w.square().sum(1) / 512
 
-print("1,000 tokens, share that counts:",
-      "  ".join(f"{share:.0%}" for share in count(1000)))
+drawn = {name: draw_gaps(table, log_mu, 6 * 512, 1000,
+                         torch.Generator().manual_seed(0))
+         for name, table in tables.items()}
+for name, gaps in drawn.items():
+    print(f"{name:17s} std {gaps.std():.4f}; formula "
+          f"{(-gaps.var() * 1000).exp():.0%}; batches",
+          *(f"{share:.0%}" for share in count(gaps)))
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.10", "The next token of the small mixture depends on the "
-        "last four, so we can also compute E[w]²/E[w²] over *all* answers. "
-        "What is the share?",
-        ["under 0.1 %", "about 2 %", "about 7 %, as by the formula",
-         "about 24 %, as in the batches"])
+predict("systems.12", "The next token of this mixture depends on the last "
+        "four, so E[w]²/E[w²] can be computed over *all* answers. What is "
+        "the share that counts, replayed and with flips?",
+        ["96 % and under 0.1 %", "96 % and 8 %: the formula is right",
+         "96 % and 24 %: the batches are right", "under 1 % both times"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-exact = exact_share(log_pi, log_mu, (50, 82, 200, 1000))
+shares = ("| 1,000 tokens | formula | six batches | all answers |\n"
+          "|---|---|---|---|\n")
+for name, gaps in drawn.items():
+    exact = exact_share(tables[name], log_mu, [1000])[1000]
+    low, high = count(gaps).min(), count(gaps).max()
+    shares += (f"| {name} | {(-gaps.var() * 1000).exp():.0%} | {low:.0%} "
+               f"to {high:.0%} | {100 * exact:.2g} % |\n")
 largest = (log_pi - log_mu).max().exp()
-met = batches.max().exp()
-table = ("| tokens | formula | six batches | all answers |\n"
-         "|---|---|---|---|\n")
-for T in (50, 200, 1000):
-    low, high = count(T).min(), count(T).max()
-    table += (f"| {T:,} | {(-gap.var() * T).exp():.0%} | {low:.0%} to "
-              f"{high:.0%} | {100 * exact[T]:.2g} % |\n")
+met = drawn["with flips"].max().exp()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("systems.10", "under 0.1 %",
-       f"It is {exact[1000]:.4%}.\n\n{table}\n"
-       "The engine hardly ever writes some tokens that π would, and then "
-       f"the token's weight is up to {largest:,.0f}. Among our three "
-       f"million tokens the largest was {met:.0f}. One batch in a hundred "
-       "meets a token with a weight above 100: its answer takes over the "
-       "step. **A batch shows only what the engine wrote: it flatters.** "
-       "(512 answers cannot show less than 1/512. By how much they flatter "
-       "depends on the gaps: these come from a few large flips.)",
+reveal("systems.12", "96 % and under 0.1 %",
+       f"With small gaps all three agree:\n\n{shares}\n"
+       "With a few large ones they do not. In the picture above the right "
+       "tail is missing: the engine hardly ever writes a token that π "
+       f"would write far more often. Such a token has a weight of up to "
+       f"{largest:,.0f}; among our three million the largest was "
+       f"{met:.0f}. One batch in a hundred meets one above 100, and its "
+       "answer takes over much of the step. **A batch shows only what the "
+       "engine wrote: it flatters.** (And 512 answers cannot show less "
+       "than 1/512.)",
        instead={
-           "about 24 %, as in the batches":
+           "96 % and 8 %: the formula is right":
+           "It takes log w for normal. It is, with small gaps. What if a "
+           "few tokens lie much further out?",
+           "96 % and 24 %: the batches are right":
            "A batch holds only what the engine wrote. Which answers are "
            "missing there?",
-           "about 7 %, as by the formula":
-           "The formula takes log w for normal. What if a few tokens lie "
-           "much further out?",
-           "about 2 %": "The right direction. It is lower still.",
+           "under 1 % both times":
+           "With small gaps the weights of all answers lie near 1.",
        })
 
 # %% [markdown]
-# By the formula half of the answers count at 541 tokens in the dense 8B model, at 231 in the 30B
-# mixture. **Answers of thousands of tokens are too long for the exact weight.** What else is
-# there? <!-- cited: 541, 231, 2, 16, 4 -->
+# The dense 8B model has many small gaps. There the formula leaves half of the answers at 541
+# tokens. The 30B mixture has larger gaps: at best 231. **Answers of thousands of tokens are too
+# long for the exact weight.** What else is there? <!-- cited: 541, 231, 2, 16, 4 -->
 #
 # * **TIS** gives every token its own weight, capped: min($w_t$, 2)
 #   ([Yao et al.](https://fengyao.notion.site/off-policy-rl)). There is no product, so its noise
@@ -599,12 +606,13 @@ reveal("systems.10", "under 0.1 %",
 # rules.
 #
 # **The second sitting in 60 seconds.** The engine rounds differently, and in a mixture flips
-# experts. So replay them, keep the engine's log-probs, and log the gap of fresh answers. The exact
-# weight has no bias, but noise that grows exponentially with length, more than a batch shows. In
-# long answers take TIS, and log how many tokens meet the cap. If they are many, look for the cause.
+# experts. So replay them, keep the engine's log-probs, and log the gap of fresh answers, its tail
+# too. The exact weight has no bias, but noise that grows exponentially with length; a few large
+# gaps hide it from a batch. In long answers take TIS, and log how many tokens meet the cap. If they
+# are many, look for the cause.
 
 # %%
-score("systems.8", "systems.10")
+score("systems.8", "systems.12")
 
 # %% [markdown]
 # ## Exercises
@@ -682,12 +690,11 @@ check.silent_bug_systems(my_test)
 # <details><summary><b>Truncated importance sampling or IcePop?</b></summary>
 #
 # Not the exact weight of the whole answer: the share of answers that count falls exponentially with
-# length, and a batch shows more than is true. A token's own weight has less noise and some bias.
-# TIS keeps a token beyond the cap with weight 2, IcePop drops it on both sides of its band. It
-# matters for a wrong token that the policy writes often and the engine seldom: it is due a push
-# down of its full weight, say 20. TIS gives 2, IcePop none. In one comparison on large models TIS
-# was the most robust. It is biased: in small policies with a large lasting gap more stayed stuck
-# with it than without. So TIS, and a log of the tokens beyond the cap, by the sign of A.
+# length, and if a few gaps are large, a batch does not show it. A token's own weight has less noise
+# and some bias. TIS keeps a token beyond the cap with weight 2, IcePop drops it on both sides of
+# its band. It matters for a wrong token that the policy writes often and the engine seldom: its
+# push down should count 20 times, say. TIS gives 2, IcePop none. In one comparison on large models
+# TIS was the most robust. Log the tokens beyond the cap, by the sign of A.
 # </details>
 #
 # The other four can wait for another evening.

@@ -139,18 +139,21 @@ class RouterPolicy:
         return self._scores(self._context(tokens), routes, router_noise)[0].log_softmax(-1)
 
     @torch.no_grad()
-    def table(self) -> torch.Tensor:
+    def table(self, routes_of: RouterPolicy | None = None) -> torch.Tensor:
         """log pi of every token after every context, (vocab + 1,) * 4 + (vocab,).
 
         The context's indices are the last token first; `vocab` stands before the start.
+
+        routes_of    use this policy's experts instead of the router's own: routing replay
 
         >>> policy = RouterPolicy(vocab=2, seed=0)
         >>> tuple(policy.table().shape)
         (3, 3, 3, 3, 2)
         """
         sizes = [self.vocab + 1] * CONTEXT
-        contexts = torch.cartesian_prod(*map(torch.arange, sizes))
-        scores = self._scores(contexts[:, None], None, None)[0][:, 0]
+        contexts = torch.cartesian_prod(*map(torch.arange, sizes))[:, None]
+        routes = None if routes_of is None else routes_of._scores(contexts, None, None)[1]
+        scores = self._scores(contexts, routes, None)[0][:, 0]
         return scores.log_softmax(-1).view(*sizes, self.vocab)
 
     def ranking(self, tokens: torch.Tensor, routes: torch.Tensor | None = None) -> torch.Tensor:

@@ -38,15 +38,20 @@ def exact_share(
         raise ValueError(f"lengths must be 1 or more, and at least one; got {wanted}.")
     vocab = log_mu.shape[-1]
     squared = (2 * log_pi - log_mu).exp()  # mu (pi / mu)^2
-    v, log_scale, found = squared.new_ones(squared.shape[:-1]), 0.0, {}
-    start = (vocab,) * CONTEXT
+    v, log_scale, start = squared.new_ones(squared.shape[:-1]), 0.0, (vocab,) * CONTEXT
+    found: dict[int, float] = {}
     for t in range(1, wanted[-1] + 1):
-        after = v[:vocab].movedim(0, -1)[..., None, :]  # context followed by y: y comes first
-        v = (squared * after).sum(-1)
-        top = float(v.max())
-        v, log_scale = v / top, log_scale + math.log(top)
-        if t in wanted:
-            found[t] = math.exp(-log_scale - math.log(float(v[start])))
+        before = v
+        v = torch.einsum("abcdy,yabc->abcd", squared, v[:vocab])  # y becomes the last token
+        growth = math.log(float(v.max()))
+        v, log_scale = v / v.max(), log_scale + growth
+        settled = float((v - before).abs().max()) < 1e-13  # from here on it only grows
+        for length in wanted if settled else [t] if t in wanted else []:
+            if length >= t:
+                left = (length - t) * growth
+                found[length] = math.exp(-log_scale - left - math.log(float(v[start])))
+        if settled:
+            break
     return found
 
 

@@ -284,6 +284,10 @@ def test_all_answers_show_what_six_batches_do_not():
     log_pi, log_mu = pi.table(), pi.rounded().table()
     exact = router_answers.exact_share(log_pi, log_mu, (81, 82, 1000))
     assert exact[81] > 0.5 > exact[82]
+    replayed = pi.table(routes_of=pi.rounded())
+    assert router_answers.exact_share(replayed, log_mu, [1000])[1000] == pytest.approx(
+        0.958, abs=1e-3
+    )
     assert exact[1000] == pytest.approx(9.2e-5, abs=1e-6)
     draws = torch.Generator().manual_seed(0)
     gaps = router_answers.draw_gaps(log_pi, log_mu, 6 * 512, 1000, draws)

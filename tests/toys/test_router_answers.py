@@ -52,3 +52,17 @@ def test_lengths_without_an_answer_are_refused(lengths):
     pi, mu = both(2)
     with pytest.raises(ValueError, match="lengths must be 1 or more"):
         exact_share(pi.table(), mu.table(), lengths)
+
+
+def test_a_table_with_replayed_experts_is_what_replaying_gives():
+    pi, mu = both(3)
+    with torch.no_grad():
+        mu.router.neg_()  # other experts everywhere
+        y = torch.tensor([*itertools.product(range(3), repeat=3)])
+        wanted, _ = pi.logprobs(y, routes=mu.logprobs(y)[1])
+    table, start = pi.table(routes_of=mu), (3,) * 4
+    found = torch.stack([table[start][y[:, 0]],
+                         table[y[:, 0], 3, 3, 3].gather(1, y[:, 1:2])[:, 0],
+                         table[y[:, 1], y[:, 0], 3, 3].gather(1, y[:, 2:])[:, 0]], 1)  # fmt: skip
+    assert torch.allclose(found, wanted, atol=1e-12)
+    assert not torch.allclose(table, pi.table())
