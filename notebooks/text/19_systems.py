@@ -134,10 +134,11 @@ task("systems.t1", full_card.full_card_explorer(),
 #
 # Neither alone is enough. At its fullest moment the card would hold 212 GB. Offloading alone brings
 # that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
-# and stage 1 is enough: 75 GB while it writes, 73 <!-- cited: 73, 38, 15, 50 --> while it trains
-# (tight; and if gradients are summed in float32, take stage 2). The price, once a step: 38 GB a
-# card, weights and AdamW's part, go to main memory; they and the reference, 15 GB, are fetched
-# back. At 50 GB/s that takes two seconds.
+# and stage 1 is enough: 75 GB while it writes, 73 <!-- cited: 73, 38, 15, 50, 90 --> while it
+# trains (tight: an engine that may use 90 % of the card would let some answers wait; and with
+# gradients summed in float32, take stage 2). The price, once a step: 38 GB a card, weights and
+# AdamW's part, go to main memory; they and the reference, 15 GB, are fetched back. At 50 GB/s that
+# takes two seconds.
 # </details>
 #
 # **And the price?** ZeRO costs traffic between the cards. At stage 0, plain data parallelism, each
@@ -265,9 +266,8 @@ reveal("systems.3", "about 13 %",
 # Why are idle slots dear? A token for one slot takes an H100 4.5 ms, the time to read all weights.
 # For 64 slots it takes 6.3 ms. **So 64 slots cost 1.4 times as much as one, and write 64
 # tokens.** <!-- cited: 4.5, 6.3, 1.4, 5.9, 5.3, 3.35, 1160, 1570, 5.8, 1.7, 9.7, 7.6e9, 8, 2.77, 45 -->
-# Real gains are smaller (with more answers than slots a free slot goes on with the next one, and
-# waiting is milder): AReaL measured up to 2.77 times
-# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
+# Real gains are smaller (with more answers than slots waiting is milder, and GRPO waits for whole
+# groups): AReaL measured up to 2.77 times ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 #
 # <details><summary>One level deeper: where do these times come from?</summary>
 #
@@ -302,8 +302,8 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 #
 # With one batch ahead at most 128 answers are begun and not yet learned from. An update takes 64 of
 # them. So at most 64 stay open, one batch, and the mean age is at most 1. **The number of batches
-# ahead caps the mean age. It does not cap the oldest,** in this run 26: the trainer takes whichever
-# 64 are done first, and a long answer is overtaken again and again.
+# ahead caps the mean age. It does not cap the oldest,** in this run 26 (a limit on tokens does):
+# the trainer takes whichever 64 are done first, and a long answer is overtaken again and again.
 
 # %% [markdown]
 # How do you get rid of the very old ones? Let the trainer take the answers **in the order they were
@@ -360,9 +360,6 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
 # 4.01 <!-- cited: 4.01 --> where 64 slots take 1.11 (on a card 16 slots write faster, but not four
 # times): **busy is not fast.**
 # </details>
-#
-# (GRPO waits for whole groups, and old answers are the long ones: if you throw them away, you
-# favour the short.)
 #
 # Does age hurt? We trained the course's small model for 40 updates on answers of age 0, 1, 4 or 8.
 # Each token is weighted by its ratio to the policy that wrote it, without a clip: this is the age
@@ -428,8 +425,8 @@ score("systems.1", "systems.2", "systems.3", "systems.9")
 # Suppose no answer is old. The engine's policy $\mu$ still is not the trainer's $\pi$, because the
 # engine rounds differently. The **gap** of a token is log π − log μ, on tokens that the engine
 # wrote. [Ma et al.](https://arxiv.org/abs/2510.11370) report the KL of a token between the two.
-# While gaps are small, KL is about std²/2 (05), so we read the std of the gap off it (roughly, in a
-# mixture: there single gaps are not small).
+# While gaps are small, KL is about std²/2 (05), so we read the std of the gap off it (roughly: in a
+# mixture some may be large).
 
 # %% jupyter={"source_hidden": true}
 # published, printed
@@ -472,10 +469,11 @@ pictures.gaps({"not flipped": gap[~flip], "flipped": gap[flip]},
               "lines the ratio has left [1/2, 2].")
 
 # %% [markdown]
-# Ours has few, large flips: a gap of 0.59 each (root mean square). The 30B mixture has many small
-# ones: 94 <!-- cited: 94, 0.04, 0.59 --> % of its tokens are flipped in some layer, and its KL
-# leaves some 0.04 for each. **Keep the engine's log-prob of every token, and log the gap of fresh
-# answers**, those of age 0. (If there are none, score a few with the weights that wrote them.)
+# Ours has few flips, each with a gap of 0.59 (root mean square). In the 30B mixture
+# 94 <!-- cited: 94, 0.04, 0.59 --> % of the tokens are flipped in some layer. Its KL leaves 0.04
+# for each on average; how that is spread, the KL does not say. **Keep the engine's log-prob of
+# every token, and log the gap of fresh answers**, those of age 0. (If there are none, score a few
+# with the weights that wrote them.)
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -511,7 +509,9 @@ reveal("systems.8", "send the weights to the engine again",
        })
 
 # %% [markdown]
-# ### What do you do about it?
+# ## What do you do about the gap?
+#
+# (A good place to stop. The rest takes some 8 minutes.)
 #
 # The engine $\mu$ writes, and we want the mean push under $\pi$:
 #
@@ -519,12 +519,12 @@ reveal("systems.8", "send the weights to the engine again",
 # \mathbb E_\pi[\text{push}]&=\textstyle\sum_y\mu(y)\,\frac{\pi(y)}{\mu(y)}\,\text{push}(y)=\mathbb E_\mu[w\,\text{push}]&&\text{multiply and divide by }\mu\\
 # w&=\textstyle\prod_t w_t,\quad w_t=\pi(y_t\mid y_{<t})/\mu(y_t\mid y_{<t})&&\text{chain rule}
 # \end{aligned}$$
-# This **exact weight** has no bias. Its price is noise: variances of independent tokens add, so
-# **the std of log w is that of the gap times √T**. How many answers still count? If log w is normal
-# with std $s$, then $\mathbb E[w]^2/\mathbb E[w^2]=1/e^{s^2}$. In short: **a share of exp(−std² ·
-# T)**.
+# This **exact weight** has no bias. Its price is noise: if the gaps are independent, their
+# variances add, and **the std of log w is that of the gap times √T**. How many answers still count?
+# If log w is normal with std $s$, then $\mathbb E[w]^2/\mathbb E[w^2]=1/e^{s^2}$. In short: **a
+# share of exp(−std² · T)**.
 #
-# We try this on 1,000 tokens of the small mixture, twice: with its flips, and with the experts
+# We try this on 1,000 tokens of our small mixture, twice: with its flips, and with the experts
 # replayed, so that only small gaps are left. We draw six batches of 512 whole answers.
 
 # %% jupyter={"source_hidden": true}
@@ -546,10 +546,10 @@ for name, gaps in drawn.items():
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.12", "The next token of this mixture depends on the last "
-        "four, so E[w]²/E[w²] can be computed over *all* answers. What is "
-        "the share that counts, replayed and with flips?",
-        ["96 % and under 0.1 %", "96 % and 8 %: the formula is right",
+predict("systems.12", "The next token of our small mixture depends on the "
+        "last four, so E[w]²/E[w²] can be computed over *all* answers. "
+        "What is the share that counts, replayed and with flips?",
+        ["96 % and under 0.1 %", "96 % and 10 %: the formula is right",
          "96 % and 24 %: the batches are right", "under 1 % both times"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -572,12 +572,10 @@ reveal("systems.12", "96 % and under 0.1 %",
        "tail is missing: the engine hardly ever writes a token that π "
        f"would write far more often. Such a token has a weight of up to "
        f"{largest:,.0f}; among our three million the largest was "
-       f"{met:.0f}. One batch in a hundred meets one above 100, and its "
-       "answer takes over much of the step. **A batch shows only what the "
-       "engine wrote: it flatters.** (And 512 answers cannot show less "
-       "than 1/512.)",
+       f"{met:.0f}. **A batch shows only what the engine wrote: it "
+       "flatters.**",
        instead={
-           "96 % and 8 %: the formula is right":
+           "96 % and 10 %: the formula is right":
            "It takes log w for normal. It is, with small gaps. What if a "
            "few tokens lie much further out?",
            "96 % and 24 %: the batches are right":
@@ -588,9 +586,9 @@ reveal("systems.12", "96 % and under 0.1 %",
        })
 
 # %% [markdown]
-# The dense 8B model has many small gaps. There the formula leaves half of the answers at 541
-# tokens. The 30B mixture has larger gaps: at best 231. **Answers of thousands of tokens are too
-# long for the exact weight.** What else is there? <!-- cited: 541, 231, 2, 16, 4 -->
+# If the dense 8B model's gaps are all small, the formula holds, and half of the answers count at
+# 541 tokens; in the 30B mixture at best at 231. **Answers of thousands of tokens are too long for
+# the exact weight.** What else is there? <!-- cited: 541, 231, 2, 16, 4 -->
 #
 # * **TIS** gives every token its own weight, capped: min($w_t$, 2)
 #   ([Yao et al.](https://fengyao.notion.site/off-policy-rl)). There is no product, so its noise
