@@ -134,9 +134,8 @@ task("systems.t1", full_card.full_card_explorer(),
 #
 # Neither alone is enough. At its fullest moment the card would hold 212 GB. Offloading alone brings
 # that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
-# and stage 1 is enough: 75 GB while it writes, 73 <!-- cited: 73, 38, 15, 50, 90 --> while it
-# trains (tight: an engine that may use 90 % of the card would let some answers wait; and with
-# gradients summed in float32, take stage 2). The price, once a step: 38 GB a card, weights and
+# and stage 1 is enough: 75 GB while it writes, 73 <!-- cited: 73, 38, 15, 50 --> while it
+# trains (tight). The price, once a step: 38 GB a card, weights and
 # AdamW's part, go to main memory; they and the reference, 15 GB, are fetched back. At 50 GB/s that
 # takes two seconds.
 # </details>
@@ -179,7 +178,8 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        f"micro-batches |\n|---|---|---|\n{rows}\n"
        "(The policy alone.) Even stage 3 need not cost time: with full "
        f"answers its traffic takes {sent * whole / 450e9:.0f} s inside a "
-       f"box and hides behind {computing:.0f} s of computing.",
+       f"box and hides behind {computing:.0f} s of computing (8 operations "
+       "a parameter and token, 4e14 a second).",
        instead={
            "at none: the sums are sent once, at the end":
            "This is right at stages 0 and 1. Where would stage 2 keep the "
@@ -194,17 +194,6 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
 # %% [markdown]
 # **So a higher stage is free where its traffic hides behind computing, and dear where it does not:
 # with short micro-batches.**
-#
-# <details><summary>One level deeper: how long is enough?</summary>
-#
-# A parameter and token take 8 operations: 2 forward, 4 backward, 2 for layers that are computed
-# anew to save memory (*gradient checkpointing*). <!-- cited: 4, 40, 500, 1.5, 15.2, 450, 50 --> An
-# H100 does some 4e14 a second. Of each size, 15.2 GB, a card sends three quarters and keeps its
-# own. NVLink moves 450 GB/s, a network 50. So stage 3 hides its traffic if a micro-batch has 500
-# tokens with NVLink, 4,500 over a network. These are the stages of
-# [ZeRO](https://arxiv.org/abs/1910.02054), whose section 7 counts one micro-batch. FSDP can also
-# add up micro-batches before it sends (`no_sync`), and then holds a whole gradient.
-# </details>
 
 # %% [markdown]
 # ## Who waits for whom
@@ -273,9 +262,7 @@ reveal("systems.3", "about 13 %",
 #
 # The weights are 15 GB, and memory moves 3.35 TB/s. If the longest of 64 answers has 8,192 tokens,
 # the mean has some 1,160, and an answer that is being written holds 1,570 on average (long ones are
-# met more often). That is 5.8 GB of cache for 64: 1.7 ms. (Training on 64 answers takes a card 8 ·
-# 7.6e9 · 64 / 4e14 = 9.7 ms for each token of their mean length. So three cards take half as long
-# as a mean answer, as in our queue.)
+# met more often). That is 5.8 GB of cache for 64: 1.7 ms.
 # </details>
 #
 # What does running ahead cost? The answers get old. The **age** (staleness) of an answer is the
@@ -302,8 +289,9 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 #
 # With one batch ahead at most 128 answers are begun and not yet learned from. An update takes 64 of
 # them. So at most 64 stay open, one batch, and the mean age is at most 1. **The number of batches
-# ahead caps the mean age. It does not cap the oldest,** in this run 26 (a limit on tokens does):
-# the trainer takes whichever 64 are done first, and a long answer is overtaken again and again.
+# ahead caps the mean age. It does not cap the oldest,** in this run 26, for no answer has a limit
+# here: the trainer takes whichever 64 are done first, and a long answer is overtaken again and
+# again.
 
 # %% [markdown]
 # How do you get rid of the very old ones? Let the trainer take the answers **in the order they were
@@ -318,10 +306,8 @@ order = simulate(slots=64, batch=64, lag=1, tail=1.0, steps=400,
 # your guess
 predict("systems.9", "One batch ahead, in order, in our queue. How old is "
         "the oldest, and how long does a step take?",
-        ["oldest 1, a step still 1.11",
-         "oldest 1, a step about 4.3",
-         "oldest 1, a step 7.59, as without running ahead",
-         "oldest 26 as before, a step 1.11"])
+        ["oldest 1, a step about 1.1", "oldest 1, a step about 2.5",
+         "oldest 1, a step about 4.3", "oldest 26, a step about 1.1"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -334,15 +320,15 @@ reveal("systems.9", "oldest 1, a step about 4.3",
        f"step. It is {order.time_per_step:.2f}, since some steps have a "
        "slower slowest than others.",
        instead={
-           "oldest 26 as before, a step 1.11":
-           "An answer cannot be overtaken any more. So how many updates "
-           "can pass until its own?",
-           "oldest 1, a step still 1.11":
+           "oldest 1, a step about 1.1":
            "Right about the age. But who waits for the slowest of the "
            "step's own 64?",
-           "oldest 1, a step 7.59, as without running ahead":
-           "The trainer waits for the slowest again. But when was that "
-           "one begun?",
+           "oldest 1, a step about 2.5":
+           "The trainer waits for the slowest of a step's own 64. How much "
+           "time does that one have, with one batch ahead?",
+           "oldest 26, a step about 1.1":
+           "An answer cannot be overtaken any more. So how many updates "
+           "can pass until its own?",
        })
 
 # %% jupyter={"source_hidden": true}
@@ -355,10 +341,10 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# A mean age of 0.5 is half a batch: 32 open answers. Take 16 slots and one batch ahead: 16 are
-# being written, and some wait for the update. The slots are always busy. But a step takes
-# 4.01 <!-- cited: 4.01 --> where 64 slots take 1.11 (on a card 16 slots write faster, but not four
-# times): **busy is not fast.**
+# A mean age of 0.5 is half a batch: 32 open answers. But 32 slots are too many: while the trainer
+# works, they finish 16 more, which wait. 48 / 64 is 0.75. With 16 slots it is (16 + 8) / 64 =
+# 0.37, <!-- cited: 0.75, 0.37, 4.01 --> and they are always busy. But a step takes 4.01 where 64
+# slots take 1.11 (on a card 16 slots write faster, but not four times): **busy is not fast.**
 # </details>
 #
 # Does age hurt? We trained the course's small model for 40 updates on answers of age 0, 1, 4 or 8.
@@ -424,9 +410,14 @@ score("systems.1", "systems.2", "systems.3", "systems.9")
 #
 # Suppose no answer is old. The engine's policy $\mu$ still is not the trainer's $\pi$, because the
 # engine rounds differently. The **gap** of a token is log π − log μ, on tokens that the engine
-# wrote. [Ma et al.](https://arxiv.org/abs/2510.11370) report the KL of a token between the two.
-# While gaps are small, KL is about std²/2 (05), so we read the std of the gap off it (roughly: in a
-# mixture some may be large).
+# wrote.
+#
+# In a **mixture of experts** rounding can do more. A *router* picks in each layer a few of many
+# small networks, the experts. Where it picks another one, the token is **flipped**. The trainer can
+# be told which experts the engine used, and use the same (*routing replay*, R3).
+#
+# [Ma et al.](https://arxiv.org/abs/2510.11370) report the KL of a token between the two. While gaps
+# are small, it is about std²/2 (05), so we read the std of the gap off it.
 
 # %% jupyter={"source_hidden": true}
 # published, printed
@@ -437,14 +428,10 @@ for name, kl in PUBLISHED.items():
     print(f"{name:24s}   {kl:8.5f}   {(2 * kl) ** 0.5:14.3f}")
 
 # %% [markdown]
-# In the **mixture of experts** a *router* picks in each layer a few of many small networks, the
-# experts. Where rounding makes it pick another one, the token is **flipped**. The trainer can be
-# told which experts the engine used, and use the same (*routing replay*, R3). That halves the KL:
-# about one half is rounding, the other is flips.
-#
-# What does a flip do to a token? We look at a small mixture: random, untrained, in float64. Each of
-# its four layers uses one of eight experts. A copy whose weights were rounded to bfloat16 writes,
-# the unrounded one scores.
+# Replay halves the KL: about one half is rounding, the other is flips. What does a flip do to a
+# single token? We look at a small mixture of our own, random and untrained: in four layers each
+# token uses one of eight experts. A copy whose weights were rounded to bfloat16 writes, the
+# unrounded one scores.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the measurement, folded
@@ -464,16 +451,15 @@ print(f"{flip.double().mean():.1%} of the tokens are flipped; they make "
 
 # %% jupyter={"source_hidden": true}
 # the picture
-pictures.gaps({"not flipped": gap[~flip], "flipped": gap[flip]},
-              "The small mixture. Tokens on a log axis. Outside the dotted "
+pictures.gaps({"flipped tokens": gap[flip]},
+              "Our small mixture. Tokens on a log axis. Outside the dotted "
               "lines the ratio has left [1/2, 2].")
 
 # %% [markdown]
-# Ours has few flips, each with a gap of 0.59 (root mean square). In the 30B mixture
-# 94 <!-- cited: 94, 0.04, 0.59 --> % of the tokens are flipped in some layer. Its KL leaves 0.04
-# for each on average; how that is spread, the KL does not say. **Keep the engine's log-prob of
-# every token, and log the gap of fresh answers**, those of age 0. (If there are none, score a few
-# with the weights that wrote them.)
+# (In the 30B mixture 94 <!-- cited: 94 --> % of the tokens are flipped in some of its layers; how
+# large single gaps are there, the KL does not say.) **Keep the engine's log-prob of every token,
+# and log the gap of fresh answers**, those of age 0. (If there are none, score a few with the
+# weights that wrote them.)
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -525,7 +511,7 @@ reveal("systems.8", "send the weights to the engine again",
 # share of exp(−std² · T)**.
 #
 # We try this on 1,000 tokens of our small mixture, twice: with its flips, and with the experts
-# replayed, so that only small gaps are left. We draw six batches of 512 whole answers.
+# replayed, so that only small gaps are left. We draw six batches of 512 new answers.
 
 # %% jupyter={"source_hidden": true}
 # six batches, printed
@@ -605,9 +591,9 @@ reveal("systems.12", "96 % and under 0.1 %",
 #
 # **The second sitting in 60 seconds.** The engine rounds differently, and in a mixture flips
 # experts. So replay them, keep the engine's log-probs, and log the gap of fresh answers, its tail
-# too. The exact weight has no bias, but noise that grows exponentially with length; a few large
-# gaps hide it from a batch. In long answers take TIS, and log how many tokens meet the cap. If they
-# are many, look for the cause.
+# too. The exact weight has no bias, but noise that grows exponentially with length; where a few
+# gaps are large, a batch hides it. In long answers take TIS, and log how many tokens meet the cap.
+# If they are many, look for the cause.
 
 # %%
 score("systems.8", "systems.12")
