@@ -451,9 +451,9 @@ print(f"{flip.double().mean():.1%} of the tokens are flipped; they make "
 
 # %% jupyter={"source_hidden": true}
 # the picture
-pictures.gaps({"flipped tokens": gap[flip]},
+pictures.gaps({"all tokens": gap.flatten()},
               "Our small mixture. Tokens on a log axis. Outside the dotted "
-              "lines the ratio has left [1/2, 2].")
+              "lines the ratio has left [1/2, 2].", {"flipped": gap[flip]})
 
 # %% [markdown]
 # (In the 30B mixture 94 <!-- cited: 94 --> % of the tokens are flipped in some of its layers; how
@@ -511,80 +511,77 @@ reveal("systems.8", "send the weights to the engine again",
 # share of exp(−std² · T)**.
 #
 # We try this on 1,000 tokens of our small mixture, twice: with its flips, and with the experts
-# replayed, so that only small gaps are left. We draw six batches of 512 new answers.
+# replayed, so that only small gaps are left.
 
 # %% jupyter={"source_hidden": true}
-# six batches, printed
+# the formula, printed
 log_pi, log_mu = pi.table(), mu.table()
 tables = {"experts replayed": pi.table(routes_of=mu), "with flips": log_pi}
-
-def count(gaps):
-    w = gaps.sum(1).exp().view(6, 512)
-    return w.sum(1) ** 2 / w.square().sum(1) / 512
-
 drawn = {name: draw_gaps(table, log_mu, 6 * 512, 1000,
                          torch.Generator().manual_seed(0))
          for name, table in tables.items()}
 for name, gaps in drawn.items():
-    print(f"{name:17s} std {gaps.std():.4f}; formula "
-          f"{(-gaps.var() * 1000).exp():.0%}; batches",
-          *(f"{share:.0%}" for share in count(gaps)))
+    print(f"{name:17s} std of the gap {gaps.std():.4f}; by the formula "
+          f"{(-gaps.var() * 1000).exp():.0%} count")
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.12", "The next token of our small mixture depends on the "
-        "last four, so E[w]²/E[w²] can be computed over *all* answers. "
-        "What is the share that counts, replayed and with flips?",
-        ["96 % and under 0.1 %", "96 % and 10 %: the formula is right",
-         "96 % and 24 %: the batches are right", "under 1 % both times"])
+predict("systems.13", "A token of our mixture depends on the last four, so "
+        "E[w]²/E[w²] can be computed over all answers. Is the formula "
+        "right?",
+        ["both times, nearly",
+         "replayed yes; with flips far more count",
+         "replayed yes; with flips far fewer count",
+         "both times far too high"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-shares = ("| 1,000 tokens | formula | six batches | all answers |\n"
+shares = ("| 1,000 tokens | formula | all answers | six batches of 512 |\n"
           "|---|---|---|---|\n")
 for name, gaps in drawn.items():
+    w = gaps.sum(1).exp().view(6, 512)
+    shown = w.sum(1) ** 2 / w.square().sum(1) / 512
     exact = exact_share(tables[name], log_mu, [1000])[1000]
-    low, high = count(gaps).min(), count(gaps).max()
-    shares += (f"| {name} | {(-gaps.var() * 1000).exp():.0%} | {low:.0%} "
-               f"to {high:.0%} | {100 * exact:.2g} % |\n")
+    shares += (f"| {name} | {(-gaps.var() * 1000).exp():.0%} | "
+               f"{100 * exact:.2g} % | {shown.min():.0%} to "
+               f"{shown.max():.0%} |\n")
 largest = (log_pi - log_mu).max().exp()
 met = drawn["with flips"].max().exp()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("systems.12", "96 % and under 0.1 %",
-       f"With small gaps all three agree:\n\n{shares}\n"
-       "With a few large ones they do not. In the picture above the right "
-       "tail is missing: the engine hardly ever writes a token that π "
-       f"would write far more often. Such a token has a weight of up to "
+reveal("systems.13", "replayed yes; with flips far fewer count",
+       f"With small gaps the formula is right:\n\n{shares}\n"
+       "With flips it is not. In the picture above the right tail is "
+       "missing: the engine hardly ever writes a token that π would write "
+       "far more often. Such a token has a weight of up to "
        f"{largest:,.0f}; among our three million the largest was "
        f"{met:.0f}. **A batch shows only what the engine wrote: it "
        "flatters.**",
        instead={
-           "96 % and 10 %: the formula is right":
-           "It takes log w for normal. It is, with small gaps. What if a "
+           "both times, nearly":
+           "It takes log w for normal. With small gaps it is. What if a "
            "few tokens lie much further out?",
-           "96 % and 24 %: the batches are right":
-           "A batch holds only what the engine wrote. Which answers are "
-           "missing there?",
-           "under 1 % both times":
-           "With small gaps the weights of all answers lie near 1.",
+           "replayed yes; with flips far more count":
+           "So it looks in a batch. Which tokens are missing there?",
+           "both times far too high":
+           "With small gaps log w is nearly normal.",
        })
 
 # %% [markdown]
-# If the dense 8B model's gaps are all small, the formula holds, and half of the answers count at
-# 541 tokens; in the 30B mixture at best at 231. **Answers of thousands of tokens are too long for
-# the exact weight.** What else is there? <!-- cited: 541, 231, 2, 16, 4 -->
+# If all gaps are small, the formula holds: half of the answers count at 541 tokens in the dense 8B
+# model, at 231 in the 30B mixture. **Answers of thousands of tokens are too long for
+# the exact weight.** What else is there? <!-- cited: 541, 231, 2, 20, 5, 0 -->
 #
-# * **TIS** gives every token its own weight, capped: min($w_t$, 2)
-#   ([Yao et al.](https://fengyao.notion.site/off-policy-rl)). There is no product, so its noise
-#   does not grow with length. The price is bias: an answer whose four tokens have weight 2 each is
-#   due 16, and each of its tokens gets 2.
-# * **IcePop** drops the tokens whose $w_t$ is outside a band
-#   ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)).
-# * **No weight** is biased too, by the whole gap.
+# | weight | a token with $w_t$ = 20 gets | with 1/20 | price |
+# |---|---|---|---|
+# | exact | 20, times the others | 1/20, times the others | noise that grows with length |
+# | TIS: min($w_t$, 2) | 2 | 1/20 | bias: no product, and the cap |
+# | IcePop: 0 outside [1/2, 5] | 0 | 0 | bias: pushes are lost |
+# | none | 1 | 1 | bias: the whole gap |
 #
-# On large models TIS was the most robust, in
+# ([TIS](https://fengyao.notion.site/off-policy-rl); IcePop:
+# [arXiv 2510.18855](https://arxiv.org/abs/2510.18855).) On large models TIS was the most robust, in
 # [one comparison](https://www.llmdata.com/blog/mismatch-praxis). Which bias is smallest depends on
 # the gap; [statements 19](statements/19_systems.ipynb#The-corrections-side-by-side) counts ten
 # rules.
@@ -596,7 +593,7 @@ reveal("systems.12", "96 % and under 0.1 %",
 # If they are many, look for the cause.
 
 # %%
-score("systems.8", "systems.12")
+score("systems.8", "systems.13")
 
 # %% [markdown]
 # ## Exercises

@@ -95,6 +95,8 @@ def test_pictures_draw_and_say_their_numbers():
     assert "busy" in pictures.two_timelines({"one": run}, 4.0, "c").alt
     assert "age 8: 0.6" in pictures.learning_by_time("c").alt
     assert "root mean square 0.5000" in pictures.gaps({"a": [0.5, 0.5]}, "c").alt
+    some = pictures.gaps({"a": [0.5, 0.1]}, "c", {"b": [0.1]}).alt
+    assert "b: 1 tokens, root mean square 0.1000" in some
     one = judge(engines(0.1, draws=2), "DPPO")
     assert "DPPO" in pictures.bias_and_noise({"DPPO": one}, "c").alt
 

@@ -146,8 +146,16 @@ def learning_by_time(caption: str) -> Picture:
     return static_figure(build, size=(900, 280), caption=caption, alt=alt)
 
 
-def gaps(panels: Mapping[str, Sequence[float]], caption: str, edge: float = 3.5) -> Picture:
-    """A histogram a panel: log π of the trainer minus log π of the engine, tokens on a log axis."""
+def gaps(
+    panels: Mapping[str, Sequence[float]],
+    caption: str,
+    marked: Mapping[str, Sequence[float]] | None = None,
+    edge: float = 3.5,
+) -> Picture:
+    """A histogram a panel: log π of the trainer minus log π of the engine, tokens on a log axis.
+
+    marked: some of the tokens again, drawn over the first panel in another colour.
+    """
     tables = {name: np.asarray(values, dtype=float) for name, values in panels.items()}
     wide = {name: float(np.sqrt((values**2).mean())) for name, values in tables.items()}
     edges = np.linspace(-edge, edge, 71)
@@ -157,7 +165,12 @@ def gaps(panels: Mapping[str, Sequence[float]], caption: str, edge: float = 3.5)
             each = 0.93 / len(tables)
             axes = _axes(figure, (0.065 + k * each, 0.17, each - 0.05, 0.7),
                          "log π − log μ", "tokens" if k == 0 else "")  # fmt: skip
-            axes.hist(np.clip(values, -edge, edge), bins=edges, color=SKY, ec="none")
+            axes.hist(np.clip(values, -edge, edge), bins=edges, color=SKY, ec="none", label=name)
+            for other, some in (marked or {}).items() if k == 0 else ():
+                axes.hist(
+                    np.clip(some, -edge, edge), bins=edges, color=WINE, ec="none", label=other
+                )
+                axes.legend(loc="upper right", fontsize=TEXT)
             axes.set(yscale="log", ylim=(0.7, 3e4), xlim=(-edge, edge))
             axes.set_title(f"{name}: root mean square {wide[name]:.4f}", fontsize=11,
                            weight="bold")  # fmt: skip
@@ -165,8 +178,9 @@ def gaps(panels: Mapping[str, Sequence[float]], caption: str, edge: float = 3.5)
                 axes.axvline(at, color=BLACK, lw=1, ls=":")
         axes.text(np.log(2) + 0.08, 9e3, "ratio 2", fontsize=TEXT)
 
-    text = "; ".join(f"{name}: {len(v)} tokens, root mean square {wide[name]:.4f}, largest "
-                     f"{abs(v).max():.2f}" for name, v in tables.items())  # fmt: skip
+    told = tables | {name: np.asarray(some) for name, some in (marked or {}).items()}
+    text = "; ".join(f"{name}: {len(v)} tokens, root mean square {np.sqrt((v**2).mean()):.4f}, "
+                     f"{v.min():.2f} to {v.max():.2f}" for name, v in told.items())  # fmt: skip
     return static_figure(build, size=(900, 270), caption=caption,
                          alt=f"Histograms of the gap between two engines. {text}.")  # fmt: skip
 
