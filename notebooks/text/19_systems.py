@@ -113,10 +113,10 @@ print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 # small blocks as tokens come, so short answers leave room.) **So memory sets how many answers can
 # be written at once.**
 #
-# How do you make it fit? Take several cards, which first write and then train (*colocated*).
-# **ZeRO** splits the training bytes among them. Stage 1 splits AdamW's part, stage 2 also the
-# gradients, stage 3 also the weights, the reference's too (as PyTorch's FSDP does). Each card
-# keeps the whole engine.
+# How do you make it fit? Take several cards, which first write and then train
+# (*colocated*). **ZeRO** splits the training bytes among them. Stage 1 splits AdamW's part,
+# stage 2 also the gradients, stage 3 also the weights, the reference's too (as FSDP does,
+# with float32 pieces: 4 + 4 + 8). Each card keeps the whole engine.
 #
 # **Offloading** moves to main memory, or discards, what this half of the step does not need: the
 # trainer and the reference while the answers are written, the engine while the card trains (the
@@ -176,10 +176,10 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        "weights, before each forward and each backward pass."
        f"\n\n| stage | sizes of the model a step, 1 micro-batch | {micro} "
        f"micro-batches |\n|---|---|---|\n{rows}\n"
-       "(The policy alone.) Even stage 3 need not cost time: with full "
-       f"answers its traffic takes {sent * whole / 450e9:.0f} s inside a "
-       f"box and hides behind {computing:.0f} s of computing (8 operations "
-       "a parameter and token, 4e14 a second).",
+       "(The policy alone, as DeepSpeed counts; FSDP can also add up "
+       "micro-batches and send once, for the memory of a whole gradient.) "
+       f"Here even stage 3 hides: {sent * whole / 450e9:.0f} s at 450 GB/s "
+       f"inside a box, behind {computing:.0f} s of computing.",
        instead={
            "at none: the sums are sent once, at the end":
            "This is right at stages 0 and 1. Where would stage 2 keep the "
@@ -193,7 +193,10 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
 
 # %% [markdown]
 # **So a higher stage is free where its traffic hides behind computing, and dear where it does not:
-# with short micro-batches.**
+# with micro-batches of fewer than 500 tokens,** or 4,500 over a network of 50
+# GB/s. <!-- cited: 500, 50 -->
+#
+# *(A good place for a break: half of this sitting is done.)*
 
 # %% [markdown]
 # ## Who waits for whom
@@ -497,7 +500,7 @@ reveal("systems.8", "send the weights to the engine again",
 # %% [markdown]
 # ## What do you do about the gap?
 #
-# (A good place to stop. The rest takes some 8 minutes.)
+# *(A good place to stop. The rest takes some 8 minutes.)*
 #
 # The engine $\mu$ writes, and we want the mean push under $\pi$:
 #
