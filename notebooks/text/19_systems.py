@@ -113,10 +113,10 @@ print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 # small blocks as tokens come, so short answers leave room.) **So memory sets how many answers can
 # be written at once.**
 #
-# How do you make it fit? Take several cards, which first write and then train
-# (*colocated*). **ZeRO** splits the training bytes among them. Stage 1 splits AdamW's part,
-# stage 2 also the gradients, stage 3 also the weights, the reference's too (as FSDP does,
-# with float32 pieces: 4 + 4 + 8). Each card keeps the whole engine.
+# How do you make it fit? Take several cards, which first write and then train (*colocated*).
+# **ZeRO** splits the training bytes among them. Stage 1 splits AdamW's part, stage 2 also the
+# gradients, stage 3 also the weights, the reference's too (as FSDP does). Each card keeps the whole
+# engine.
 #
 # **Offloading** moves to main memory, or discards, what this half of the step does not need: the
 # trainer and the reference while the answers are written, the engine while the card trains (the
@@ -176,10 +176,9 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        "weights, before each forward and each backward pass."
        f"\n\n| stage | sizes of the model a step, 1 micro-batch | {micro} "
        f"micro-batches |\n|---|---|---|\n{rows}\n"
-       "(The policy alone, as DeepSpeed counts; FSDP can also add up "
-       "micro-batches and send once, for the memory of a whole gradient.) "
-       f"Here even stage 3 hides: {sent * whole / 450e9:.0f} s at 450 GB/s "
-       f"inside a box, behind {computing:.0f} s of computing.",
+       "(The policy alone.) Even stage 3 need not cost time: here "
+       f"{sent * whole / 450e9:.0f} s of traffic hide behind "
+       f"{computing:.0f} s of computing.",
        instead={
            "at none: the sums are sent once, at the end":
            "This is right at stages 0 and 1. Where would stage 2 keep the "
@@ -193,8 +192,18 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
 
 # %% [markdown]
 # **So a higher stage is free where its traffic hides behind computing, and dear where it does not:
-# with micro-batches of fewer than 500 tokens,** or 4,500 over a network of 50
-# GB/s. <!-- cited: 500, 50 -->
+# with short micro-batches.**
+#
+# <details><summary>One level deeper: the seconds</summary>
+#
+# * Computing: 8 operations a parameter and token (2 forward, 4 backward, 2 for layers that are
+#   computed anew) · 7.6e9 parameters · 128 · 8,192 tokens, at 4e14 a second: 160 s.
+# * Traffic: 384 · 15.2 GB · 3/4 (a card keeps its own quarter), at 450 GB/s inside a box: 10 s.
+#   Over a network of 50 GB/s: 88 s.
+# * So a micro-batch of stage 3 hides its traffic from 500 tokens on in a box, from 4,500 over the
+#   network. FSDP can also add up micro-batches and send once (`no_sync`), for the memory of a whole
+#   gradient. <!-- cited: 8, 4, 7.6e9, 160, 384, 15.2, 450, 10, 50, 88, 500 -->
+# </details>
 #
 # *(A good place for a break: half of this sitting is done.)*
 
@@ -266,6 +275,10 @@ reveal("systems.3", "about 13 %",
 # The weights are 15 GB, and memory moves 3.35 TB/s. If the longest of 64 answers has 8,192 tokens,
 # the mean has some 1,160, and an answer that is being written holds 1,570 on average (long ones are
 # met more often). That is 5.8 GB of cache for 64: 1.7 ms.
+#
+# Training on 64 answers takes a card 8 · 7.6e9 · 64 / 4e14 = 9.7 ms for each token of their mean
+# length, against 6.3 for writing them. So three trainer cards take half as long as a mean answer,
+# as in our queue. To keep all cards busy, three should train for every two that write.
 # </details>
 #
 # What does running ahead cost? The answers get old. The **age** (staleness) of an answer is the
@@ -514,7 +527,8 @@ reveal("systems.8", "send the weights to the engine again",
 # share of exp(−std² · T)**.
 #
 # We try this on 1,000 tokens of our small mixture, twice: with its flips, and with the experts
-# replayed, so that only small gaps are left.
+# replayed, so that only small gaps are left; each time on three million new
+# tokens (the std of the 20,000 in the picture is 0.052). <!-- cited: 0.052 -->
 
 # %% jupyter={"source_hidden": true}
 # the formula, printed
@@ -572,9 +586,10 @@ reveal("systems.13", "replayed yes; with flips far fewer count",
        })
 
 # %% [markdown]
-# If all gaps are small, the formula holds: half of the answers count at 541 tokens in the dense 8B
-# model, at 231 in the 30B mixture. **Answers of thousands of tokens are too long for
-# the exact weight.** What else is there? <!-- cited: 541, 231, 2, 20, 5, 0 -->
+# How much of this is true of the 30B mixture, with its many flips, we do not know. If all gaps are
+# small, the formula holds: half of the answers count at 541 tokens in the dense 8B model, at 231 in
+# the 30B mixture. **Answers of thousands of tokens are too long for the exact weight.** What else
+# is there? <!-- cited: 541, 231, 2, 20, 5, 0 -->
 #
 # | weight | a token with $w_t$ = 20 gets | with 1/20 | price |
 # |---|---|---|---|
