@@ -475,7 +475,7 @@ pictures.gaps({"all tokens": gap.flatten()},
 # (In the 30B mixture 94 <!-- cited: 94 --> % of the tokens are flipped in some of its layers; how
 # large single gaps are there, the KL does not say.) **Keep the engine's log-prob of every token,
 # and log the gap of fresh answers**, those of age 0. (If there are none, score a few with the
-# weights that wrote them.)
+# version of the weights that the engine says it holds.)
 
 # %% jupyter={"source_hidden": true}
 # your guess
