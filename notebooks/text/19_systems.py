@@ -32,7 +32,7 @@ from rlnb.classroom.pictures import systems as pictures
 from rlnb.toys import ring
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
-from rlnb.toys.router_answers import draw_gaps, exact_share
+from rlnb.toys.router_answers import draw_places, exact_share
 from rlnb.training.studies.cluster_memory import QWEN_7B
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -132,12 +132,11 @@ task("systems.t1", full_card.full_card_explorer(),
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# Neither alone is enough. At its fullest moment the card would hold 212 GB. Offloading alone brings
-# that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
-# and stage 1 is enough: 75 GB while it writes, 73 <!-- cited: 73, 38, 15, 50 --> while it
-# trains (tight). The price, once a step: 38 GB a card, weights and
-# AdamW's part, go to main memory; they and the reference, 15 GB, are fetched back. At 50 GB/s that
-# takes two seconds.
+# Neither alone is enough. At its fullest moment the card would hold 212 GB. Offloading alone
+# brings that to 142, stage 3 alone to 110. With offloading, writing and training no longer share
+# the card, and stage 1 is enough: 75 GB while it writes, 73 <!-- cited: 73, 38, 15, 50 --> while
+# it trains (tight). The price, once a step: 38 GB a card, weights and AdamW's part, go to main
+# memory; they and the reference, 15 GB, are fetched back. At 50 GB/s that takes two seconds.
 # </details>
 #
 # **And the price?** ZeRO costs traffic between the cards. At stage 0, plain data parallelism, each
@@ -217,8 +216,8 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
 #   mean answer takes to write.
 # * **Lengths:** their log is normal, with a std of 1, the **spread**.
 # * **Batches ahead:** with 0 the slots begin 64 answers and then wait for the update that learns
-#   from them. With 1 they may begin 64 more. The trainer takes whichever 64 are
-#   done first. An answer keeps the weights it began with.
+#   from them. With 1 they may begin 64 more. The trainer takes whichever 64 are done first. An
+#   answer keeps the weights it began with.
 #
 # A slot always writes at the same speed here; on a card, the fewer slots write, the faster each is.
 # Times are means over 200 steps. <!-- cited: 200 -->
@@ -414,11 +413,11 @@ score("systems.1", "systems.2", "systems.3", "systems.9")
 # </details>
 # <details><summary><b>How stale may data be?</b></summary>
 #
-# Measure it. In our small model (three seeds, 40 updates, no clip) two of three at age 8 ended far
-# lower. [AReaL's example](https://inclusionai.github.io/AReaL/algorithms/async.html) allows 4
-# updates. Mean age is open answers at an update over
-# batch size. If the trainer takes what is done first, long answers get far older. If it takes them
-# in the order they were begun, no age exceeds the batches ahead, and steps wait.
+# Measure it. In our small model (three seeds, 40 updates, no clip) two of three at age 8 ended
+# far lower. [AReaL's example](https://inclusionai.github.io/AReaL/algorithms/async.html) allows 4
+# updates. Mean age is open answers at an update over batch size. If the trainer takes what is
+# done first, long answers get far older. If it takes them in the order they were begun, no age
+# exceeds the batches ahead, and steps wait.
 # </details>
 
 # %% [markdown]
@@ -467,9 +466,9 @@ print(f"{flip.double().mean():.1%} of the tokens are flipped; they make "
 
 # %% jupyter={"source_hidden": true}
 # the picture
-pictures.gaps({"all tokens": gap.flatten()},
+pictures.gaps({"all tokens": gap.flatten(), "flipped": gap[flip]},
               "Our small mixture. Tokens on a log axis. Outside the dotted "
-              "lines the ratio has left [1/2, 2].", {"flipped": gap[flip]})
+              "lines the ratio has left [1/2, 2].")
 
 # %% [markdown]
 # (In the 30B mixture 94 <!-- cited: 94 --> % of the tokens are flipped in some of its layers; how
@@ -527,15 +526,19 @@ reveal("systems.8", "send the weights to the engine again",
 # share of exp(−std² · T)**.
 #
 # We try this on 1,000 tokens of our small mixture, twice: with its flips, and with the experts
-# replayed, so that only small gaps are left; each time on three million new
-# tokens (the std of the 20,000 in the picture is 0.052). <!-- cited: 0.052 -->
+# replayed, so that only small gaps are left; each time on three million new tokens (the std of
+# the 20,000 in the picture is 0.052). <!-- cited: 0.052 -->
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the tables of all contexts, folded
+log_pi, log_mu = pi.table(), mu.table()
+tables = {"experts replayed": pi.table(routes_of=mu), "with flips": log_pi}
 
 # %% jupyter={"source_hidden": true}
 # the formula, printed
-log_pi, log_mu = pi.table(), mu.table()
-tables = {"experts replayed": pi.table(routes_of=mu), "with flips": log_pi}
-drawn = {name: draw_gaps(table, log_mu, 6 * 512, 1000,
-                         torch.Generator().manual_seed(0))
+places = draw_places(log_mu, 6 * 512, 1000,
+                     torch.Generator().manual_seed(0))
+drawn = {name: (table - log_mu).flatten()[places]
          for name, table in tables.items()}
 for name, gaps in drawn.items():
     print(f"{name:17s} std of the gap {gaps.std():.4f}; by the formula "
@@ -680,10 +683,10 @@ check.silent_bug_systems(my_test)
 #
 # Other number formats, other kernels, other batch sizes: sums are rounded in another order. In a
 # mixture of experts a rounding can flip a router, and another network computes the token.
-# Published: a KL of 0.00064 a token in a dense 8B model, 0.0015 in a 30B mixture, half of it flips:
-# 94 % of the tokens have another expert in one of 48 layers at least. What makes it smaller: the
-# engine's experts; a last layer in float32, which is cheap; float16 in place of bfloat16; kernels
-# whose sums do not depend on the batch, which are
+# Published: a KL of 0.00064 a token in a dense 8B model, 0.0015 in a 30B mixture, about half of it
+# flips: 94 % of the tokens have another expert in one of 48 layers at least. What makes it smaller:
+# the engine's experts; a last layer in float32, which is cheap; float16 in place of bfloat16;
+# kernels whose sums do not depend on the batch, which are
 # slower. <!-- cited: 94, 48, 72.7, 1163, 36, 145, 82, 53, 90, 5.0, 0.8, 1.6, 2.1, 0.00064, 0.0015 -->
 # </details>
 # <details><summary><b>Truncated importance sampling or IcePop?</b></summary>
@@ -707,10 +710,10 @@ check.silent_bug_systems(my_test)
 # </details>
 # <details><summary><b>The model fits, and the loss runs out of memory. Why?</b></summary>
 #
-# The logits: tokens times vocabulary times 4 bytes. 8,192 tokens and 152,064 words are 5.0 GB, and
-# loss and backward pass may hold three such. Compute the
-# log-probs in pieces of a few hundred tokens. Then the explorer's activations are 0.8 GB for the
-# logits, 1.6 for the layers' inputs and 2.1 for one layer computed anew, each rounded.
+# The logits: tokens times vocabulary times 4 bytes. 8,192 tokens and 152,064 words are 5.0 GB,
+# and loss and backward pass may hold three such. Compute the log-probs in pieces of a few hundred
+# tokens. Then the explorer's activations are 0.8 GB for the logits, 1.6 for the layers' inputs
+# and 2.1 for one layer computed anew, each rounded.
 # </details>
 # <details><summary><b>Now the model has 72B parameters. What changes?</b></summary>
 #

@@ -18,7 +18,7 @@ import torch
 
 from rlnb.toys.router import CONTEXT
 
-__all__ = ["draw_gaps", "exact_share"]
+__all__ = ["draw_places", "exact_share"]
 
 
 def exact_share(
@@ -45,29 +45,27 @@ def exact_share(
         v = torch.einsum("abcdy,yabc->abcd", squared, v[:vocab])  # y becomes the last token
         growth = math.log(float(v.max()))
         v, log_scale = v / v.max(), log_scale + growth
-        settled = float((v - before).abs().max()) < 1e-13  # from here on it only grows
-        for length in wanted if settled else [t] if t in wanted else []:
-            if length >= t:
-                left = (length - t) * growth
-                found[length] = math.exp(-log_scale - left - math.log(float(v[start])))
-        if settled:
+        here = log_scale + math.log(float(v[start]))
+        found[t] = math.exp(-here)
+        if float((v - before).abs().max()) < 1e-13:  # from here on it only grows
+            found |= {n: math.exp(-here - (n - t) * growth) for n in wanted if n > t}
             break
-    return found
+    return {n: found[n] for n in wanted}
 
 
 @torch.no_grad()
-def draw_gaps(
-    log_pi: torch.Tensor, log_mu: torch.Tensor, n: int, length: int, generator: torch.Generator
+def draw_places(
+    log_mu: torch.Tensor, n: int, length: int, generator: torch.Generator
 ) -> torch.Tensor:
-    """(n, length) log pi - log mu of the tokens of n answers that mu writes.
+    """(n, length) where in a flattened table the tokens of n answers stand that mu writes.
 
-    log_pi, log_mu: `RouterPolicy.table` of both.
+    So `(log_pi - log_mu).flatten()[places]` are their gaps. log_mu: `RouterPolicy.table`.
     """
-    p, gap = log_mu.exp(), log_pi - log_mu
-    seen = [torch.full((n,), log_mu.shape[-1])] * CONTEXT
-    found = []
+    vocab = log_mu.shape[-1]
+    p = log_mu.exp().view(-1, vocab)  # a row for each context, the start is the last
+    at, places = torch.full((n,), len(p) - 1), []
     for _ in range(length):
-        y = torch.multinomial(p[tuple(seen)], 1, generator=generator)[:, 0]
-        found.append(gap[(*seen, y)])
-        seen = [y, *seen[:-1]]
-    return torch.stack(found, 1)
+        y = torch.multinomial(p[at], 1, generator=generator)[:, 0]
+        places.append(at * vocab + y)
+        at = y * (vocab + 1) ** (CONTEXT - 1) + at // (vocab + 1)
+    return torch.stack(places, 1)

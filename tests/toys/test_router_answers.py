@@ -8,15 +8,7 @@ import pytest
 import torch
 
 from rlnb.toys.router import RouterPolicy
-from rlnb.toys.router_answers import draw_gaps, exact_share
-
-
-@pytest.fixture(autouse=True)
-def _double():
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
+from rlnb.toys.router_answers import draw_places, exact_share
 
 
 def both(vocab):
@@ -38,13 +30,29 @@ def test_it_is_the_mean_over_every_answer_written_out(length):
     assert found[length] < 0.999
 
 
-def test_drawn_gaps_are_those_of_the_engine_s_own_answers():
+def test_long_answers_are_a_power_of_the_matrix_from_context_to_context():
+    """300 tokens, past the length at which the loop stops, by another route."""
+    pi, mu = both(2)
+    log_pi, log_mu = pi.table() * 1.2, mu.table()  # not normalised: E[w^2] moves far from 1
+    matrix = torch.zeros(81, 81, dtype=torch.float64)
+    rows = (2 * log_pi - log_mu).exp().view(81, 2)
+    for at in range(81):
+        for y in range(2):
+            matrix[at, 27 * y + at // 3] += rows[at, y]
+    power = torch.linalg.matrix_power(matrix, 300)
+    assert exact_share(log_pi, log_mu, [300, 5])[300] == pytest.approx(
+        1 / float(power[-1].sum()), rel=1e-9
+    )
+
+
+def test_drawn_places_hold_the_gaps_of_the_engine_s_own_answers():
     pi, mu = both(5)
-    found = draw_gaps(pi.table(), mu.table(), 400, 7, torch.Generator().manual_seed(2))
+    log_pi, log_mu = pi.table(), mu.table()
+    places = draw_places(log_mu, 400, 7, torch.Generator().manual_seed(2))
     with torch.no_grad():
         y = mu.sample(400, 7, torch.Generator().manual_seed(2))
         gap = pi.logprobs(y)[0] - mu.logprobs(y)[0]
-    assert torch.allclose(found, gap, atol=1e-12)
+    assert torch.allclose((log_pi - log_mu).flatten()[places], gap, atol=1e-12)
 
 
 @pytest.mark.parametrize("lengths", ([], [0]))

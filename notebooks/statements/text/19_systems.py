@@ -465,7 +465,9 @@ for page in (1, 16, 64, 256):
 # 8,192 tokens in 74 s, 512 of them take 592 card-seconds. Training on them takes 639, without a
 # reference. Of sixteen H100s eight write, 74 s, and eight train, 80 s. Sending the new weights, 15
 # GB at 50 GB/s, takes 0.3 s. Writing is counted at the memory's full speed, training at 40 % of the
-# peak. So measure yours, and give the slower side cards.
+# peak. All answers are full here; with the lesson's lengths, most of them short, the caches are
+# smaller and writing is faster, two cards to three. So measure yours, and give the slower side
+# cards.
 # <!-- cited: 7, 74, 592, 639, 80, 15, 50, 0.3, 40 -->
 
 # %% [markdown]

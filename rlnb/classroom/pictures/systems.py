@@ -146,41 +146,26 @@ def learning_by_time(caption: str) -> Picture:
     return static_figure(build, size=(900, 280), caption=caption, alt=alt)
 
 
-def gaps(
-    panels: Mapping[str, Sequence[float]],
-    caption: str,
-    marked: Mapping[str, Sequence[float]] | None = None,
-    edge: float = 3.5,
-) -> Picture:
-    """A histogram a panel: log π of the trainer minus log π of the engine, tokens on a log axis.
+def gaps(tokens: Mapping[str, Sequence[float]], caption: str, edge: float = 3.5) -> Picture:
+    """Histograms of log π of the trainer minus log π of the engine, over each other, log axis.
 
-    marked: some of the tokens again, drawn over the first panel in another colour.
+    tokens: name -> gaps; the first is behind, two at most.
     """
-    tables = {name: np.asarray(values, dtype=float) for name, values in panels.items()}
-    wide = {name: float(np.sqrt((values**2).mean())) for name, values in tables.items()}
+    tables = {name: np.asarray(values, dtype=float) for name, values in tokens.items()}
     edges = np.linspace(-edge, edge, 71)
 
     def build(figure, _):
-        for k, (name, values) in enumerate(tables.items()):
-            each = 0.93 / len(tables)
-            axes = _axes(figure, (0.065 + k * each, 0.17, each - 0.05, 0.7),
-                         "log π − log μ", "tokens" if k == 0 else "")  # fmt: skip
-            axes.hist(np.clip(values, -edge, edge), bins=edges, color=SKY, ec="none", label=name)
-            for other, some in (marked or {}).items() if k == 0 else ():
-                axes.hist(
-                    np.clip(some, -edge, edge), bins=edges, color=WINE, ec="none", label=other
-                )
-                axes.legend(loc="upper right", fontsize=TEXT)
-            axes.set(yscale="log", ylim=(0.7, 3e4), xlim=(-edge, edge))
-            axes.set_title(f"{name}: root mean square {wide[name]:.4f}", fontsize=11,
-                           weight="bold")  # fmt: skip
-            for at in (-np.log(2), np.log(2)):
-                axes.axvline(at, color=BLACK, lw=1, ls=":")
+        axes = _axes(figure, (0.065, 0.17, 0.88, 0.76), "log π − log μ", "tokens")
+        for (name, values), color in zip(tables.items(), (SKY, WINE), strict=False):
+            axes.hist(np.clip(values, -edge, edge), bins=edges, color=color, ec="none", label=name)
+        axes.set(yscale="log", ylim=(0.7, 3e4), xlim=(-edge, edge))
+        for at in (-np.log(2), np.log(2)):
+            axes.axvline(at, color=BLACK, lw=1, ls=":")
         axes.text(np.log(2) + 0.08, 9e3, "ratio 2", fontsize=TEXT)
+        axes.legend(loc="upper right", fontsize=TEXT)
 
-    told = tables | {name: np.asarray(some) for name, some in (marked or {}).items()}
     text = "; ".join(f"{name}: {len(v)} tokens, root mean square {np.sqrt((v**2).mean()):.4f}, "
-                     f"{v.min():.2f} to {v.max():.2f}" for name, v in told.items())  # fmt: skip
+                     f"{v.min():.2f} to {v.max():.2f}" for name, v in tables.items())  # fmt: skip
     return static_figure(build, size=(900, 270), caption=caption,
                          alt=f"Histograms of the gap between two engines. {text}.")  # fmt: skip
 
