@@ -9,30 +9,28 @@
 # %% [markdown]
 # # 19 · Systems: where do the time, the memory and the mismatch come from?
 #
-# **After this page** you can count what fills a GPU and say why it waits; after the second sitting,
-# what changes when another program writes the answers.
+# **After this page** you can count what fills a GPU (first sitting), say why it waits (second), and
+# what changes when another program writes the answers (third). Three evenings, or the first alone.
 #
-# 34 minutes, then 14 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
-# (GRPO) · ZeRO: [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
-# [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
+# 15 minutes, then 18 in a second sitting and 18 in a third · exercises 34 more · after 04
+# (importance sampling), 08 (GRPO) · ZeRO: [arXiv 1910.02054](https://arxiv.org/abs/1910.02054);
+# AReaL: [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
-# <details><summary>1. Answers were written by μ, you want a mean under π. What do you multiply by?</summary>The weight w = π/μ, of the whole answer (04).</details>
-# <details><summary>2. Which of PPO's models does GRPO not need?</summary>The critic (08).</details>
-# <details><summary>3. What is the effective share of a weighted batch?</summary>(Σw)² / Σw², divided by the number of answers: how many of them still count (04).</details>
+# <details><summary>1. Which of PPO's models does GRPO not need?</summary>The critic (08).</details>
+# <details><summary>2. What is the reference policy for, and is it trained?</summary>The KL is measured from it. It stays as it is (05).</details>
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # imports, folded
 import torch
 from rlnb import check
-from rlnb.classroom.explorers import full_card, stale_queue
+from rlnb.classroom.explorers import full_card, long_answers, stale_queue
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import systems as pictures
 from rlnb.toys import ring
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
-from rlnb.toys.router_answers import draw_places, exact_share
 from rlnb.training.studies.cluster_memory import QWEN_7B
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -136,7 +134,9 @@ task("systems.t1", full_card.full_card_explorer(),
 # brings that to 142, stage 3 alone to 110. With offloading, writing and training no longer share
 # the card, and stage 1 is enough: 75 GB while it writes, 73 <!-- cited: 73, 38, 15, 50 --> while
 # it trains (tight). The price, once a step: 38 GB a card, weights and AdamW's part, go to main
-# memory; they and the reference, 15 GB, are fetched back. At 50 GB/s that takes two seconds.
+# memory; they and the reference, 15 GB, are fetched back. At 50 GB/s that takes two
+# seconds. (An engine plans with 90 % of a card unless it is told otherwise: here that would be too
+# little.)
 # </details>
 #
 # **And the price?** ZeRO costs traffic between the cards. At stage 0, plain data parallelism, each
@@ -203,13 +203,37 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
 #   network. FSDP can also add up micro-batches and send once (`no_sync`), for the memory of a whole
 #   gradient. <!-- cited: 8, 4, 7.6e9, 160, 384, 15.2, 450, 10, 50, 88, 500 -->
 # </details>
-#
-# *(A good place for a break: half of this sitting is done.)*
 
 # %% [markdown]
-# ## Who waits for whom
+# **The first sitting in 60 seconds.** 16 bytes for a trained parameter, 2 for a frozen one, and the
+# KV cache: 2 · layers · kv heads · head size · bytes a token. So memory sets how many answers are
+# written at once. Offloading keeps the two halves of the step apart, ZeRO splits the 16 among the
+# cards. Stages 0 and 1 send the model twice a step; 2 and 3 send after every micro-batch, which
+# hides behind computing if that is long.
+
+# %%
+score("systems.1", "systems.2")
+
+# %% [markdown]
+# **A question of the interview.** A minute, aloud, then unfold.
 #
-# From here on the trainer has cards of its own. We simulate a queue:
+# <details><summary><b>What is in memory when a 7B model trains with GRPO?</b></summary>
+#
+# 16 bytes for each trained parameter, about 120 GB: weights, gradients, float32 master copy and two
+# moments. 2 for a reference, 2 for the engine's copy, and activations, small if layers are computed
+# anew (*activation checkpointing*) and logits made in pieces (*chunked loss*). And the KV cache,
+# with long answers the largest: 57 KB a token for a Qwen of 7B. ZeRO splits the 16, offloading
+# keeps the halves of the step apart. With LoRA only the adapter takes 16, the base takes 2 and
+# without the adapter is the reference, and only the adapter must be sent to the engine.
+# </details>
+#
+# **Stop here**, or do exercises 1 and 4. The next sitting takes a fresh head.
+
+# %% [markdown]
+# ## Second sitting: who waits for whom?
+#
+# The answers are written, and then the cards train. Suppose now that the trainer has cards of its
+# own. We simulate a queue:
 #
 # * **64 slots.** A slot is a place for one answer that is being written.
 # * **A batch of 64 answers** makes a training step, for which the trainer takes half as long as a
@@ -244,8 +268,8 @@ reveal("systems.3", "about 13 %",
        "once, with the old weights, and the trainer takes whichever 64 are "
        "done first. **In this queue a step then takes "
        f"{ahead.time_per_step:.2f}**, and the trainer works "
-       f"{0.5 / ahead.time_per_step:.0%} of it instead of "
-       f"{0.5 / waits.time_per_step:.0%}.",
+       f"{50 / ahead.time_per_step:.0f} % of it instead of "
+       f"{50 / waits.time_per_step:.0f} %.",
        pictures.two_timelines(
            {"synchronous": waits, "one batch ahead": ahead}, 8.5,
            "Each panel: 16 of the 64 slots, with the longest answer among "
@@ -349,17 +373,19 @@ reveal("systems.9", "oldest 1, a step about 4.3",
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t2", stale_queue.stale_queue_explorer(),
-     ("With a spread of 1 or more, keep the slots 90 % busy, and the mean "
-      "age at 0.5 or less. Say first how many answers may be open.",
-      stale_queue.fresh_and_busy))
+     ("With a spread of 1 or more, keep the mean age at 0.5 or less, and "
+      "find the shortest step. Say first how many answers may be open, "
+      "and how many slots that leaves.", stale_queue.fresh_and_quick))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# A mean age of 0.5 is half a batch: 32 open answers. But 32 slots are too many: while the trainer
-# works, they finish 16 more, which wait. 48 / 64 is 0.75. With 16 slots it is (16 + 8) / 64 =
-# 0.37, <!-- cited: 0.75, 0.37, 4.01 --> and they are always busy. But a step takes 4.01 where 64
-# slots take 1.11 (on a card 16 slots write faster, but not four times): **busy is not fast.**
+# A mean age of 0.5 is half a batch: 32 open answers. While the trainer works, half a mean answer
+# long, S busy slots finish S/2 answers, which wait. So 1.5 · S may be 32, and S 21. With 20 slots,
+# one batch ahead, the mean age is 30 / 64 = 0.47, and a step takes
+# 3.21. <!-- cited: 1.5, 21, 0.47, 3.21, 1.11 --> The slots are always busy; yet 64 slots, busy 90 %
+# of the time, take 1.11: **busy is not fast.** (On a card 20 slots write faster each, but not three
+# times.)
 # </details>
 #
 # Does age hurt? We trained the course's small model for 40 updates on answers of age 0, 1, 4 or 8.
@@ -377,32 +403,17 @@ pictures.learning_by_time(
 # nearly as low as the worst of age 4. **So measure in your own run what age costs.**
 
 # %% [markdown]
-# ## Say it in 60 seconds
-
-# %% [markdown] tags=["card"]
-# | Systems | |
-# |---|---|
-# | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old |
-# | memory | 16 bytes a trained parameter, 2 a frozen one, and the KV cache: 2 · layers · kv heads · head size · bytes a token |
-# | traffic | ZeRO 0 and 1 send the model twice a step; 2 and 3 grow with the m micro-batches, m + 1 and 3m, and hide behind computing if these are long |
-# | age | its mean is the open answers at an update, in batches; the oldest has a cap if they are taken in order, and steps wait |
-# | log | step time, age |
+# **The second sitting in 60 seconds.** All slots wait for the longest answer. Running one batch
+# ahead fills them, and makes answers old: the mean age is the open answers at an update, in
+# batches. Taken as they are done, a few get very old. Taken in order, no age exceeds the batches
+# ahead, and the steps wait. Log the step time and the ages, the oldest too.
 
 # %%
-score("systems.1", "systems.2", "systems.3", "systems.9")
+score("systems.3", "systems.9")
 
 # %% [markdown]
-# **Three questions of the interview.** A minute each, aloud, then unfold.
+# **Two questions of the interview.** A minute each, aloud, then unfold.
 #
-# <details><summary><b>What is in memory when a 7B model trains with GRPO?</b></summary>
-#
-# 16 bytes for each trained parameter, about 120 GB: weights, gradients, float32 master copy and two
-# moments. 2 for a reference, 2 for the engine's copy, and activations, small if layers are computed
-# anew and logits made in pieces. And the KV cache, with long answers the largest: 57 KB a token for
-# a Qwen of 7B. ZeRO splits the 16, offloading keeps the halves of the step apart. With LoRA only
-# the adapter takes 16, the base takes 2 and without the adapter is the reference, and only the
-# adapter must be sent to the engine.
-# </details>
 # <details><summary><b>Our GPUs idle during rollout. Why, and what do you do?</b></summary>
 #
 # The batch waits for its longest answer. If there are more answers than slots, refill free slots
@@ -421,7 +432,12 @@ score("systems.1", "systems.2", "systems.3", "systems.9")
 # </details>
 
 # %% [markdown]
-# ## Second sitting: another program writes
+# ## Third sitting: another program writes
+#
+# Say each answer aloud, then unfold.
+#
+# <details><summary>1. Answers were written by μ, you want a mean under π. What do you multiply by?</summary>The weight w = π/μ, of the whole answer (04).</details>
+# <details><summary>2. How many answers of a weighted batch still count?</summary>The share (Σw)² / Σw², divided by the number of answers (04).</details>
 #
 # Suppose no answer is old. The engine's policy $\mu$ still is not the trainer's $\pi$, because the
 # engine rounds differently. The **gap** of a token is log π − log μ, on tokens that the engine
@@ -494,8 +510,8 @@ reveal("systems.8", "send the weights to the engine again",
        "\n\n| gap of fresh answers | suspect | test |\n|---|---|---|\n"
        "| from the first step on | sampling settings, number formats, "
        "experts | it is there at learning rate 0 |\n"
-       "| from one step on, growing | weights that do not arrive, keys "
-       "and values of prompts kept from before | send again, empty the "
+       "| from one step on, growing | weights that do not arrive, an old "
+       "prefix cache (keys and values of prompts) | send again, empty the "
        "cache; if it stays, the policy itself has moved |\n"
        "| small, but large in old answers | age | fewer batches ahead |\n",
        instead={
@@ -512,8 +528,6 @@ reveal("systems.8", "send the weights to the engine again",
 # %% [markdown]
 # ## What do you do about the gap?
 #
-# *(A good place to stop. The rest takes some 8 minutes.)*
-#
 # The engine $\mu$ writes, and we want the mean push under $\pi$:
 #
 # $$\begin{aligned}
@@ -525,30 +539,21 @@ reveal("systems.8", "send the weights to the engine again",
 # If log w is normal with std $s$, then $\mathbb E[w]^2/\mathbb E[w^2]=1/e^{s^2}$. In short: **a
 # share of exp(−std² · T)**.
 #
-# We try this on 1,000 tokens of our small mixture, twice: with its flips, and with the experts
-# replayed, so that only small gaps are left; each time on three million new tokens (the std of
-# the 20,000 in the picture is 0.052). <!-- cited: 0.052 -->
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# the tables of all contexts, folded
-log_pi, log_mu = pi.table(), mu.table()
-tables = {"experts replayed": pi.table(routes_of=mu), "with flips": log_pi}
+# We try it on 1,000 tokens of our small mixture, twice: with its flips, and with the experts
+# replayed, so that only small gaps are left. (The std is that of three million new tokens.)
 
 # %% jupyter={"source_hidden": true}
 # the formula, printed
-places = draw_places(log_mu, 6 * 512, 1000,
-                     torch.Generator().manual_seed(0))
-drawn = {name: (table - log_mu).flatten()[places]
-         for name, table in tables.items()}
-for name, gaps in drawn.items():
-    print(f"{name:17s} std of the gap {gaps.std():.4f}; by the formula "
-          f"{(-gaps.var() * 1000).exp():.0%} count")
+long = {"experts replayed": long_answers.compute(1000, replayed=True),
+        "with flips": long_answers.compute(1000)}
+for name, found in long.items():
+    print(f"{name:17s} std of the gap {found['std']:.4f}; by the formula "
+          f"{100 * found['formula'][-1]:.0f} % count")
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.13", "A token of our mixture depends on the last four, so "
-        "E[w]²/E[w²] can be computed over all answers. Is the formula "
-        "right?",
+predict("systems.13", "Our mixture is so small that we can count over all "
+        "answers that its engine may write. Is the formula right?",
         ["both times, nearly",
          "replayed yes; with flips far more count",
          "replayed yes; with flips far fewer count",
@@ -558,15 +563,12 @@ predict("systems.13", "A token of our mixture depends on the last four, so "
 # the answer
 shares = ("| 1,000 tokens | formula | all answers | six batches of 512 |\n"
           "|---|---|---|---|\n")
-for name, gaps in drawn.items():
-    w = gaps.sum(1).exp().view(6, 512)
-    shown = w.sum(1) ** 2 / w.square().sum(1) / 512
-    exact = exact_share(tables[name], log_mu, [1000])[1000]
-    shares += (f"| {name} | {(-gaps.var() * 1000).exp():.0%} | "
-               f"{100 * exact:.2g} % | {shown.min():.0%} to "
-               f"{shown.max():.0%} |\n")
-largest = (log_pi - log_mu).max().exp()
-met = drawn["with flips"].max().exp()
+for name, found in long.items():
+    formula, every, worst, best = (
+        found[of][-1] for of in ("formula", "every", "worst", "best"))
+    shares += (f"| {name} | {100 * formula:.0f} % | {100 * every:.2g} % "
+               f"| {100 * worst:.0f} to {100 * best:.0f} % |\n")
+largest = (pi.table() - mu.table()).max().exp()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -576,8 +578,10 @@ reveal("systems.13", "replayed yes; with flips far fewer count",
        "missing: the engine hardly ever writes a token that π would write "
        "far more often. Such a token has a weight of up to "
        f"{largest:,.0f}; among our three million the largest was "
-       f"{met:.0f}. **A batch shows only what the engine wrote: it "
-       "flatters.**",
+       f"{long['with flips']['largest']:.0f}. **A batch shows only what "
+       "the engine wrote: it flatters.** (Counted over all: a token of "
+       "this mixture depends on the last four, so E[w²] is computed token "
+       "by token over all contexts.)",
        instead={
            "both times, nearly":
            "It takes log w for normal. With small gaps it is. What if a "
@@ -589,10 +593,29 @@ reveal("systems.13", "replayed yes; with flips far fewer count",
        })
 
 # %% [markdown]
-# How much of this is true of the 30B mixture, with its many flips, we do not know. If all gaps are
-# small, the formula holds: half of the answers count at 541 tokens in the dense 8B model, at 231 in
-# the 30B mixture. **Answers of thousands of tokens are too long for the exact weight.** What else
-# is there? <!-- cited: 541, 231, 2, 20, 5, 0 -->
+# So how long may the answers be?
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("systems.t3", long_answers.long_answers_explorer(),
+     ("With flips: find the longest answers of which half still count, "
+      "over all answers. By the formula it is 300 tokens. Say first what "
+      "you expect, and what your batch will say there.",
+      long_answers.half_of_the_flipped))
+
+# %% [markdown]
+# <details><summary>What the task shows</summary>
+#
+# 75 tokens <!-- cited: 75, 60, 92, 84, 53 -->, a quarter of what the formula allows. There the best
+# batch says 92 %, the worst 60, the formula 84, and the truth is 53. A batch of 3,072 is hardly
+# better: what it has not met, it cannot show. With the experts replayed all lines are one: 96 % at
+# 1,000 tokens.
+# </details>
+#
+# How much of this is true of the 30B mixture, with its many flips, we do not know: ours has few,
+# and large ones. If all gaps are small, the formula holds: half of the answers count at 541 tokens
+# in the dense 8B model, at 231 in the 30B mixture. **Answers of thousands of tokens are too long
+# for the exact weight.** What else is there? <!-- cited: 541, 231, 2, 20, 5, 0 -->
 #
 # | weight | a token with $w_t$ = 20 gets | with 1/20 | price |
 # |---|---|---|---|
@@ -607,11 +630,24 @@ reveal("systems.13", "replayed yes; with flips far fewer count",
 # the gap; [statements 19](statements/19_systems.ipynb#The-corrections-side-by-side) counts ten
 # rules.
 #
-# **The second sitting in 60 seconds.** The engine rounds differently, and in a mixture flips
+# **The third sitting in 60 seconds.** The engine rounds differently, and in a mixture flips
 # experts. So replay them, keep the engine's log-probs, and log the gap of fresh answers, its tail
 # too. The exact weight has no bias, but noise that grows exponentially with length; where a few
 # gaps are large, a batch hides it. In long answers take TIS, and log how many tokens meet the cap.
 # If they are many, look for the cause.
+
+# %% [markdown]
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | Systems | |
+# |---|---|
+# | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, and another program rounds otherwise |
+# | memory | 16 bytes a trained parameter, 2 a frozen one, and the KV cache: 2 · layers · kv heads · head size · bytes a token |
+# | traffic | ZeRO 0 and 1 send the model twice a step; 2 and 3 grow with the m micro-batches, m + 1 and 3m, and hide behind computing if these are long |
+# | age | its mean is the open answers at an update, in batches; the oldest has a cap if they are taken in order, and steps wait |
+# | engine | log π − log μ of fresh answers; the exact weight keeps a share exp(−std² · T) if all gaps are small; TIS: min(w, 2), token by token |
+# | log | step time, age, the gap and its tail, tokens at the cap |
 
 # %%
 score("systems.8", "systems.13")
@@ -619,8 +655,8 @@ score("systems.8", "systems.13")
 # %% [markdown]
 # ## Exercises
 #
-# **1 Implement** · 8 minutes. Bytes on each GPU: `trained` and `frozen` models of `parameters`
-# each, on `gpus` cards, ZeRO `stage` 0 to 3. `parameters` is a tensor.
+# **1 Implement** · 8 minutes, after the first sitting. Bytes on each GPU: `trained` and `frozen`
+# models of `parameters` each, on `gpus` cards, ZeRO `stage` 0 to 3. `parameters` is a tensor.
 #
 # <details><summary>hint</summary>2, 2 and 12. From which stage on is each divided? What does stage 3 do to a frozen model?</details>
 
@@ -631,10 +667,10 @@ def my_memory(parameters, trained, frozen, gpus, stage):
 check.memory_bytes(my_memory)
 
 # %% [markdown]
-# **2 Measure** · 8 minutes. A log has, for n answers, when each was `begun` and when it was `taken`
-# by the trainer, and the times of m `updates`. Return the mean age. Count the updates after
-# an answer was begun, up to the moment it is taken: one at that moment counts, one at the moment it
-# is begun does not.
+# **2 Measure** · 8 minutes, after the second. A log has, for n answers, when each was `begun` and
+# when it was `taken` by the trainer, and the times of m `updates`. Return the mean age. Count the
+# updates after an answer was begun, up to the moment it is taken: one at that moment counts, one at
+# the moment it is begun does not.
 #
 # <details><summary>hint</summary>A table (n, m) of yes and no.</details>
 
@@ -645,7 +681,7 @@ def my_age(begun, taken, updates):
 check.queue_age(my_age)
 
 # %% [markdown]
-# **3 Implement** · 10 minutes, after the second sitting. REINFORCE on the engine's answers with
+# **3 Implement** · 10 minutes, after the third. REINFORCE on the engine's answers with
 # truncated weights: mean over all tokens of −min(w_t, cap) A log π. Where the mask is 0, log-probs
 # may be −inf. Its gradient is checked too.
 #
@@ -658,7 +694,8 @@ def my_loss(logprobs, engine_logprobs, mask, advantages, cap):
 check.corrected_loss(my_loss)
 
 # %% [markdown]
-# **4 Find the silent bug** · 8 minutes. It plans the cache, and has been right for years:
+# **4 Find the silent bug** · 8 minutes, after the first. It plans the cache, and has been right for
+# years:
 
 # %%
 print(check.silent_bug_systems.source)
@@ -677,7 +714,7 @@ check.silent_bug_systems(my_test)
 # %% [markdown]
 # ## In the interview
 #
-# A minute each, aloud, then unfold. The first three are above, before the second sitting.
+# A minute each, aloud, then unfold. The first three stand at the ends of the first two sittings.
 #
 # <details><summary><b>The engine has a copy of the trainer's weights. Why do their log-probs differ?</b></summary>
 #
@@ -735,7 +772,7 @@ check.silent_bug_systems(my_test)
 # \min\big(\rho A,\ \operatorname{clip}(\rho,1\pm\varepsilon)A\big),\qquad
 # \rho=\frac{\pi}{\pi_{old}}$$
 #
-# $c$ is a rule of the second sitting. AReaL calls this loss *decoupled*.
+# $c$ is a rule of the third sitting. AReaL calls this loss *decoupled*.
 # </details>
 #
 # Paged caches, batch invariance, FP8, parallel matrix products, and the sentences one hears:

@@ -29,6 +29,9 @@ __all__ = ["Page", "Tally", "course", "course_map", "export", "read_course", "ta
 
 EXPORT = "rlnb-progress-1"
 KINDS = ("guesses", "tasks", "exercises", "statements")
+MINUTES = re.compile(
+    r"\b(\d+) minutes\b(?:, then (\d+) in a second sitting(?: and (\d+) in a third)?)?"
+)
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,13 @@ class Page:
     stem: str
     title: str
     question: str
-    minutes: int  # up to the card
+    minutes: int  # of the first sitting
     guesses: tuple[str, ...]
     tasks: tuple[str, ...]  # a goal each: "ppo.t/1"
     exercises: tuple[str, ...]
     statements: tuple[str, ...]
-    second: int = 0  # minutes of a second sitting after the card
+    second: int = 0  # minutes of a second sitting
+    third: int = 0
 
     @property
     def number(self) -> str:
@@ -52,7 +56,7 @@ class Page:
     @property
     def sittings(self) -> str:
         """Text: "34", or "34 + 11" with a second sitting."""
-        return f"{self.minutes} + {self.second}" if self.second else str(self.minutes)
+        return " + ".join(str(m) for m in (self.minutes, self.second, self.third) if m)
 
 
 @dataclass(frozen=True)
@@ -203,7 +207,7 @@ def write_course(notebooks: Path, file: Path) -> None:
 def _read_page(twin: Path) -> Page:
     text = twin.read_text(encoding="utf-8")
     first = re.search(r"^# # \d\d · (.+)$", text, re.MULTILINE)
-    minutes = re.search(r"\b(\d+) minutes\b(?:, then\s(?:#\s)?(\d+) in a second sitting)?", text)
+    minutes = MINUTES.search(text.replace("\n# ", " "))
     if first is None or minutes is None:
         raise ValueError(
             f"{twin.name}: a page begins '# NN · title: question?' and says 'N minutes'."
@@ -217,6 +221,7 @@ def _read_page(twin: Path) -> Page:
         question=question[:1].upper() + question[1:],
         minutes=int(minutes[1]),
         second=int(minutes[2] or 0),
+        third=int(minutes[3] or 0),
         guesses=tuple(call.args[0].value for call in _calls(text, "predict")),
         tasks=tuple(
             f"{call.args[0].value}/{i}"

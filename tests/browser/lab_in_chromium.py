@@ -123,6 +123,7 @@ MOVED = {
     "gae_explorer": ("λ", "0.1"),
     "gate_zoo_explorer": ("edge ε", "0.1"),
     "gpu_budget_explorer": ("tokens", None),
+    "long_answers_explorer": ("tokens", None),
     "group_advantage_explorer": ("group size", "2"),
     "group_size_explorer": ("group size G", "2"),
     "kept_groups_explorer": ("progress", "0"),

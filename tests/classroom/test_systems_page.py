@@ -9,7 +9,13 @@ import torch
 from rlnb import check
 from rlnb.classroom import left_behind
 from rlnb.classroom.exercises import systems as exercises
-from rlnb.classroom.explorers import engine_rules, full_card, stale_queue, which_rule
+from rlnb.classroom.explorers import (
+    engine_rules,
+    full_card,
+    long_answers,
+    stale_queue,
+    which_rule,
+)
 from rlnb.classroom.pictures import systems as pictures
 from rlnb.toys import router_answers, two_engines
 from rlnb.toys.rollout_queue import simulate
@@ -18,7 +24,11 @@ from rlnb.toys.two_engines import engines, judge, train
 from rlnb.training.models.presets import Preset
 from rlnb.training.studies import cluster_memory
 
-GOALS = ((full_card, full_card.smallest_stage), (stale_queue, stale_queue.fresh_and_busy))
+GOALS = (
+    (full_card, full_card.smallest_stage),
+    (stale_queue, stale_queue.fresh_and_quick),
+    (long_answers, long_answers.half_of_the_flipped),
+)
 
 
 def test_no_goal_is_met_at_the_start():
@@ -38,10 +48,17 @@ def test_stage_three_alone_fits_on_eight_cards_and_parking_alone_on_four():
 
 
 def test_busy_slots_are_not_a_fast_step():
-    grid = [(n, lag) for n in stale_queue.SLOTS for lag in range(5)]
-    found = {g: stale_queue.compute(*g, 1.0) for g in grid}
-    assert {n for n, _ in grid if stale_queue.fresh_and_busy(found[n, 1])} == {16}
-    assert found[16, 1]["time"] == pytest.approx(4.01, abs=0.01)
+    grid = [(n, lag, spread, order) for n in stale_queue.SLOTS for lag in range(5)
+            for spread in (1.0, 1.1, 1.2) for order in (False, True)]  # fmt: skip
+    found = {g: stale_queue.compute(*g) for g in grid}
+    fresh = {g: data["time"] for g, data in found.items() if data["staleness"] <= 0.5}
+    done = {g for g in grid if stale_queue.fresh_and_quick(found[g])}
+    assert {(n, order) for n, _, _, order in done} == {(20, False)}
+    assert max(fresh[g] for g in done) < min(fresh[g] for g in set(fresh) - done)
+    found = {(n, lag): found[n, lag, 1.0, False] for n in stale_queue.SLOTS for lag in (0, 1)}
+    assert found[20, 1]["time"] == pytest.approx(3.21, abs=0.01)
+    assert found[20, 1]["staleness"] == pytest.approx(30 / 64, abs=0.01)
+    assert found[20, 1]["busy"] > 0.99 and found[64, 1]["time"] == pytest.approx(1.11, abs=0.01)
     assert found[64, 0]["busy"] == pytest.approx(0.13, abs=0.005)
     longest = np.exp(np.random.default_rng(0).standard_normal((100_000, 64)) - 0.5).max(1).mean()
     assert found[64, 0]["time"] == pytest.approx(longest + 0.5, abs=0.1)  # no lucky draw
@@ -70,6 +87,8 @@ def test_flips_drawn_anew_halfway_leave_far_fewer_policies_behind():
         (full_card.full_card_explorer, {"stage": 3}),
         (stale_queue.stale_queue_explorer, {"lag": 1}),
         (stale_queue.stale_queue_explorer, {"in_order": True, "lag": 1}),
+        (long_answers.long_answers_explorer, {"length": 100}),
+        (long_answers.long_answers_explorer, {"replayed": True, "answers": 64}),
         (engine_rules.engine_rules_explorer, {"rule": "no correction"}),
         (which_rule.which_rule_explorer, {"engine": "all flipped"}),
     ],
@@ -380,3 +399,20 @@ def test_drawn_answers_change_the_verdict_little():
     rules = ("nothing", "truncated at 2", "IcePop [1/2, 2]", "IcePop, by sign", "DPPO")
     end = {r: train(r, 0.2, draws=60, answers=16).reward[:, -1] for r in rules}
     assert [int((end[r] < 0.8).sum()) for r in rules] == [3, 3, 7, 1, 0]
+
+
+def test_half_of_the_answers_count_at_a_quarter_of_the_formula_s_length():
+    grid = [(n, r, b) for n in long_answers.LENGTHS for r in (False, True)
+            for b in long_answers.BATCHES]  # fmt: skip
+    found = {g: long_answers.compute(*g) for g in grid}
+    assert {g[:2] for g in grid if long_answers.half_of_the_flipped(found[g])} == {(75, False)}
+    here = found[75, False, 512]
+    said = [here[of][here["at"]] for of in ("best", "worst", "formula", "every")]
+    assert said == pytest.approx([0.92, 0.60, 0.84, 0.53], abs=0.02)
+    assert np.log(2) / here["std"] ** 2 == pytest.approx(300, abs=8)
+    large = found[1000, False, 3072]
+    assert large["worst"][-1] == large["best"][-1] > 500 * large["every"][-1]
+    for n in long_answers.BATCHES:  # replayed, all four agree
+        even = found[1000, True, n]
+        ends = [even[of][-1] for of in ("best", "worst", "formula", "every")]
+        assert ends == pytest.approx([0.96] * 4, abs=0.015)

@@ -8,6 +8,7 @@ import re
 import nbformat
 import pytest
 
+from rlnb.classroom.course import MINUTES
 from rlnb.classroom.pages import (
     NOTEBOOKS,
     WIDGET_VIEW,
@@ -295,7 +296,7 @@ def test_a_folded_cell_does_not_tell_the_answer(path):
 WORDS_A_MINUTE, LINES_A_MINUTE, GUESS, GOAL, FORMULA, PICTURE = 120, 8, 2.5, 3.5, 0.7, 0.5
 
 
-SECOND = r"## Second sitting"  # what comes after the card, for another evening
+SECOND, THIRD = r"## Second sitting", r"## Third sitting"  # for other evenings
 LONG = 40  # minutes; a longer lesson has a second sitting
 
 
@@ -334,15 +335,13 @@ def minutes_of(path, until: str = r"## .*Exercises") -> float:
     "path", [*LESSONS, *(p for p in PAGES if p.stem.startswith("21"))], ids=page_name
 )
 def test_the_minutes_of_a_lesson_are_honest(path):
-    first, then = re.search(
-        r"\b(\d+) minutes(?:, then (\d+) in a second sitting)?", prose(path)
-    ).groups()
-    counted, whole = minutes_of(path, SECOND), minutes_of(path)
-    assert abs(int(first) - counted) <= 3, f"says {first} minutes, counted {counted:.0f}"
-    after = whole - counted
-    assert abs(int(then or 0) - after) <= 3, f"says {then} in a second sitting, counted {after:.0f}"
+    said = [int(m or 0) for m in MINUTES.search(" ".join(prose(path).split())).groups()]
+    ends = [minutes_of(path, SECOND), minutes_of(path, THIRD), minutes_of(path)]
+    counted = [ends[0], ends[1] - ends[0], ends[2] - ends[1]]
+    for words, counts in zip(said, counted, strict=True):
+        assert abs(words - counts) <= 3, f"says {said} minutes, counted {counted}"
     if path in LESSONS:
-        assert counted <= LONG, f"{counted:.0f} minutes before one may stop"
+        assert counted[0] <= LONG, f"{counted[0]:.0f} minutes before one may stop"
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=page_name)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.kl_leash import kl_leash_explorer
     from rlnb.classroom.explorers.kl_pull import kl_pull_explorer
     from rlnb.classroom.explorers.length_drift import length_drift_explorer
+    from rlnb.classroom.explorers.long_answers import long_answers_explorer
     from rlnb.classroom.explorers.loss_and_gradient import loss_and_gradient_explorer
     from rlnb.classroom.explorers.many_updates import many_updates_explorer
     from rlnb.classroom.explorers.micro_batches import micro_batches_explorer
@@ -92,6 +93,7 @@ _HOME = {
     "length_drift_explorer": "length_drift",
     "many_updates_explorer": "many_updates",
     "micro_batches_explorer": "micro_batches",
+    "long_answers_explorer": "long_answers",
     "loss_and_gradient_explorer": "loss_and_gradient",
     "one_group_explorer": "one_group",
     "one_pair_explorer": "one_pair",
@@ -147,6 +149,7 @@ __all__ = [
     "length_drift_explorer",
     "many_updates_explorer",
     "micro_batches_explorer",
+    "long_answers_explorer",
     "loss_and_gradient_explorer",
     "one_group_explorer",
     "one_pair_explorer",
