@@ -30,7 +30,8 @@ __all__ = ["Page", "Tally", "course", "course_map", "export", "read_course", "ta
 EXPORT = "rlnb-progress-1"
 KINDS = ("guesses", "tasks", "exercises", "statements")
 MINUTES = re.compile(
-    r"\b(\d+) minutes\b(?:, then (\d+) in a second sitting(?: and (\d+) in a third)?)?"
+    r"\b(\d+) minutes\b(?:, then (\d+) in a second sitting"
+    r"(?:(?:,| and) (\d+) in a third(?: and (\d+) in a fourth)?)?)?"
 )
 
 
@@ -46,8 +47,7 @@ class Page:
     tasks: tuple[str, ...]  # a goal each: "ppo.t/1"
     exercises: tuple[str, ...]
     statements: tuple[str, ...]
-    second: int = 0  # minutes of a second sitting
-    third: int = 0
+    later: tuple[int, ...] = ()  # minutes of further sittings
 
     @property
     def number(self) -> str:
@@ -56,7 +56,7 @@ class Page:
     @property
     def sittings(self) -> str:
         """Text: "34", or "34 + 11" with a second sitting."""
-        return " + ".join(str(m) for m in (self.minutes, self.second, self.third) if m)
+        return " + ".join(map(str, (self.minutes, *self.later)))
 
 
 @dataclass(frozen=True)
@@ -220,8 +220,7 @@ def _read_page(twin: Path) -> Page:
         title=title,
         question=question[:1].upper() + question[1:],
         minutes=int(minutes[1]),
-        second=int(minutes[2] or 0),
-        third=int(minutes[3] or 0),
+        later=tuple(int(m) for m in minutes.groups()[1:] if m),
         guesses=tuple(call.args[0].value for call in _calls(text, "predict")),
         tasks=tuple(
             f"{call.args[0].value}/{i}"

@@ -296,7 +296,7 @@ def test_a_folded_cell_does_not_tell_the_answer(path):
 WORDS_A_MINUTE, LINES_A_MINUTE, GUESS, GOAL, FORMULA, PICTURE = 120, 8, 2.5, 3.5, 0.7, 0.5
 
 
-SECOND, THIRD = r"## Second sitting", r"## Third sitting"  # for other evenings
+SITTINGS = [f"## {which} sitting" for which in ("Second", "Third", "Fourth")]  # other evenings
 LONG = 40  # minutes; a longer lesson has a second sitting
 
 
@@ -336,8 +336,8 @@ def minutes_of(path, until: str = r"## .*Exercises") -> float:
 )
 def test_the_minutes_of_a_lesson_are_honest(path):
     said = [int(m or 0) for m in MINUTES.search(" ".join(prose(path).split())).groups()]
-    ends = [minutes_of(path, SECOND), minutes_of(path, THIRD), minutes_of(path)]
-    counted = [ends[0], ends[1] - ends[0], ends[2] - ends[1]]
+    ends = [minutes_of(path, heading) for heading in (*SITTINGS, "## .*Exercises")]
+    counted = [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
     for words, counts in zip(said, counted, strict=True):
         assert abs(words - counts) <= 3, f"says {said} minutes, counted {counted}"
     if path in LESSONS:

@@ -33,7 +33,7 @@ TRAINING = ("trainer", "frozen models", "engine", "activations")
 
 @checked(gpus=between(1, 64), stage=between(0, 3), answers=between(1, 4096))
 def compute(
-    gpus: int = 8, stage: int = 0, parked: bool = False, answers: int = 512
+    gpus: int = 4, stage: int = 0, parked: bool = False, answers: int = 512
 ) -> dict[str, Any]:
     """GB on each of `gpus` cards: 7.6e9 parameters, a reference, `answers` of 8,192 tokens at once.
 
@@ -107,11 +107,15 @@ def update(artists, data):
 
 
 def readout(data) -> str:
-    word = "fits" if data["fits"] else "out of memory"
-    return (
+    said = (
         f"{data['gpus']} cards, ZeRO stage {data['stage']}, {data['answers']} answers at once: "
-        f"{data['peak']:.1f} GB, {word}."
+        f"{data['peak']:.1f} GB"
     )
+    if data["fits"]:
+        return f"{said}, fits."
+    moment, parts = max(data["moments"].items(), key=lambda held: sum(held[1].values()))
+    most = max(parts, key=lambda name: parts[name])
+    return f"{said}, out of memory; while {moment}, {parts[most]:.1f} of it {WORDS[most]}."
 
 
 def alt(data) -> str:
@@ -135,7 +139,7 @@ def full_card_explorer() -> Explorer:
         build,
         update,
         {
-            "gpus": choice_slider(8, [(str(g), g) for g in GPUS], "cards of 80 GB",
+            "gpus": choice_slider(4, [(str(g), g) for g in GPUS], "cards of 80 GB",
                                   "they share the answers, and by ZeRO the trainer's state"),
             "stage": slider(0, 0, 3, 1, "ZeRO stage", "1 splits AdamW, 2 gradients, 3 weights"),
             "answers": choice_slider(512, [(str(n), n) for n in ANSWERS], "answers at once",

@@ -16,7 +16,7 @@ from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE
 from rlnb.toys.router import RouterPolicy
 from rlnb.toys.router_answers import draw_places, exact_share
 
-LENGTHS = (10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 700, 1000)
+LENGTHS = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 150, 200, 300, 500, 700, 1000)
 DRAWN, BATCHES = 3072, (64, 512, 3072)
 BINS = np.linspace(-4, 3, 57)  # of log10 w
 TEXT = 10.5
@@ -28,8 +28,8 @@ CAPTION = (
 
 @dataclass(frozen=True)
 class _Measured:
-    """std of the drawn tokens' gaps, and the largest w of one; exact (12,) shares over all answers;
-    weights (12, 3072) of answers."""
+    """std of the drawn tokens' gaps, and the largest w of one; exact (16,) shares over all answers;
+    weights (16, 3072) of answers."""
 
     std: float
     largest: float
@@ -63,10 +63,10 @@ def _measured() -> dict[bool, _Measured]:
 def compute(length: int = 10, replayed: bool = False, answers: int = 512) -> dict[str, Any]:
     """3,072 answers that the rounded copy of `RouterPolicy` wrote, weighted by all their tokens.
 
-    Of every length of LENGTHS, (12,) each: formula exp(-std^2 length); every, E[w]^2 / E[w^2] over
-    all answers; worst and best, (sum w)^2 / (answers sum w^2) in a batch of `answers`. std of the
-    gap of a drawn token; largest, its weight at most. weights (answers,) of one batch at `length`; at, the place of `length`; and the
-    arguments.
+    Of every length of LENGTHS, (16,) each: formula exp(-std^2 length); every, E[w]^2 / E[w^2] over
+    all answers; worst and best, (sum w)^2 / (answers sum w^2) in a batch of `answers`. Of the drawn
+    tokens: std of the gap, and largest weight. weights (answers,) of one batch at `length`; at, the
+    place of `length`; and the arguments.
 
     >>> d = compute(1000)
     >>> [f"{100 * d[k][d['at']]:.2g} %" for k in ("formula", "every", "worst", "best")]
@@ -101,8 +101,10 @@ def build(figure, data):
     left.set_xlabel("tokens of an answer", fontsize=TEXT)
     left.set_ylabel("answers that count", fontsize=TEXT)
     for y, color, text in (
-        (0.34, ORANGE, "in a batch"), (0.24, BLACK, "formula, dotted"), (0.14, BLUE, "over all answers"),
-    ):  # fmt: skip
+        (0.34, ORANGE, "in a batch"),
+        (0.24, BLACK, "formula, dotted"),
+        (0.14, BLUE, "over all answers"),
+    ):
         left.text(11, y, text, color=color, fontsize=11, weight="bold")
     right = figure.add_axes((0.67, 0.18, 0.31, 0.77))
     right.set(xlim=(BINS[0], BINS[-1]), ylim=(0, 0.62), yticks=())
