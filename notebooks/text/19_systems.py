@@ -177,7 +177,8 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        "weights, before each forward and each backward pass."
        f"\n\n| stage | sizes of the model a step, 1 micro-batch | {micro} "
        f"micro-batches |\n|---|---|---|\n{rows}\n"
-       "(The policy alone.) Even stage 3 need not cost time: if all "
+       "(The policy alone. The first column is why one says that stage 2 "
+       "costs nothing.) Even stage 3 need not cost time: if all "
        "answers have 8,192 tokens, "
        f"{sent * whole / 450e9:.0f} s of traffic hide behind "
        f"{computing:.0f} s of computing.",
@@ -291,8 +292,9 @@ reveal("systems.3", "about 13 %",
        })
 
 # %% [markdown]
-# Why are idle slots dear? A token for one slot takes an H100 4.5 ms, the time to read all weights.
-# For 64 slots it takes 6.3 ms. **So 64 slots cost 1.4 times as much as one, and write 64
+# Why are idle slots dear? A token for one slot takes an H100 4.5 ms, the time to read all weights
+# (writing is *memory-bound*). For 64 slots it takes 6.3 ms. **So 64 slots cost 1.4 times as much as
+# one, and write 64
 # tokens.** <!-- cited: 4.5, 6.3, 1.4, 5.9, 5.3, 3.35, 1160, 1570, 5.8, 1.7, 9.7, 7.6e9, 8, 2.77, 45 -->
 # Real gains are smaller (a lone slot writes up to 1.4 times as fast, lengths are capped, GRPO waits
 # for whole groups): AReaL measured up to 2.77 times
@@ -480,16 +482,31 @@ with torch.no_grad():
 gap, flip = log_pi - log_mu, flipped(experts, own)
 
 # %% jupyter={"source_hidden": true}
-# flips, printed
-print(f"{flip.double().mean():.1%} of the tokens are flipped; they make "
-      f"{gap[flip].square().sum() / gap.square().sum():.0%} of the sum of "
-      "squared gaps")
+# your guess
+predict("systems.14", "Fewer than 1 % of the tokens are flipped. How much "
+        "of the sum of squared gaps is theirs?",
+        ["about 1 %", "about 20 %", "about 60 %", "nearly all"])
 
-# %% jupyter={"source_hidden": true}
-# the picture
-pictures.gaps({"all tokens": gap.flatten(), "flipped": gap[flip]},
-              "Our small mixture. Tokens on a log axis. Outside the dotted "
-              "lines the ratio has left [1/2, 2].")
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+share = gap[flip].square().sum() / gap.square().sum()
+times = (gap[flip].square().mean() / gap[~flip].square().mean()).sqrt()
+reveal("systems.14", "nearly all",
+       f"{100 * flip.double().mean():.1f} % of the tokens are flipped, and "
+       f"they make {100 * share:.0f} % of the sum: their gaps are "
+       f"{times:.0f} times as large. **A flip is rare and large, a "
+       "rounding common and small.**",
+       pictures.gaps({"all tokens": gap.flatten(), "flipped": gap[flip]},
+                     "Our small mixture. Tokens on a log axis. Outside the "
+                     "dotted lines the ratio has left [1/2, 2]."),
+       instead={
+           "about 1 %":
+           "It would be, if a flipped token had a gap like any other.",
+           "about 20 %":
+           "It would be, if their gaps were 6 times as large as others.",
+           "about 60 %":
+           "It would be, if their gaps were 14 times as large as others.",
+       })
 
 # %% [markdown]
 # So the KL says little about a mixture: ours has few and large flips, the 30B one many (94 % of its
@@ -536,7 +553,7 @@ reveal("systems.8", "send the weights to the engine again",
 # weights do not arrive. Only in old answers: age.
 
 # %%
-score("systems.8")
+score("systems.14", "systems.8")
 
 # %% [markdown]
 # ## Fourth sitting: what do you do about the gap?
@@ -544,7 +561,7 @@ score("systems.8")
 # Say each answer aloud, then unfold.
 #
 # <details><summary>1. Answers were written by μ, you want a mean under π. What do you multiply by?</summary>The weight w = π/μ, of the whole answer (04).</details>
-# <details><summary>2. How many answers of a weighted batch still count?</summary>The share (Σw)² / Σw², divided by the number of answers (04).</details>
+# <details><summary>2. How many answers of a weighted batch still count?</summary>The effective sample size, (Σw)² / Σw² (04).</details>
 #
 # The engine $\mu$ writes, and we want the mean push under $\pi$:
 #
@@ -552,11 +569,11 @@ score("systems.8")
 # \mathbb E_\pi[\text{push}]&=\textstyle\sum_y\mu(y)\,\frac{\pi(y)}{\mu(y)}\,\text{push}(y)=\mathbb E_\mu[w\,\text{push}]&&\text{multiply and divide by }\mu\\
 # w&=\textstyle\prod_t w_t,\quad w_t=\pi(y_t\mid y_{<t})/\mu(y_t\mid y_{<t})&&\text{chain rule}
 # \end{aligned}$$
-# This **exact weight** has no bias. Its price is noise: if the gaps are independent, their
-# variances add, and **the std of log w is that of the gap times √T**. How many answers still count?
-# If log w is normal with mean $m$ and std $s$, then $\mathbb E[w]^2=e^{2m+s^2}$ and
-# $\mathbb E[w^2]=e^{2m+2s^2}$. The share is their quotient, $e^{-s^2}$. In short: **exp(−std² ·
-# T)**.
+# This **exact weight** (*sequence-level importance sampling*) has no bias. Its price is noise: if
+# the gaps are independent, their variances add, and **the std of log w is that of the gap times
+# √T**. How many answers still count? If log w is normal with mean $m$ and std $s$, then
+# $\mathbb E[w]^2=e^{2m+s^2}$ and $\mathbb E[w^2]=e^{2m+2s^2}$. The share is their quotient,
+# $e^{-s^2}$. In short: **exp(−std² · T)**.
 #
 # We try it on 1,000 tokens of our small mixture, twice: with its flips, and with the experts
 # replayed, so that only small gaps are left. (The std is that of three million new tokens.)
@@ -678,10 +695,8 @@ for name, rule in rules.items():
 # [one comparison](https://www.llmdata.com/blog/mismatch-praxis).
 # [Statements 19](statements/19_systems.ipynb#The-corrections-side-by-side) counts ten rules.
 #
-# **The fourth sitting in 60 seconds.** The exact weight has no bias, but noise that grows
-# exponentially with length; where a few gaps are large, a batch hides it. A token's own weight,
-# capped (TIS) or masked (IcePop), is quiet and a little wrong. In long answers take TIS, and log
-# how many tokens meet the cap. If they are many, look for the cause.
+# So in long answers take TIS, and log how many tokens meet the cap. If they are many, look for the
+# cause.
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -693,7 +708,8 @@ for name, rule in rules.items():
 # | memory | 16 bytes a trained parameter, 2 a frozen one, and the KV cache: 2 · layers · kv heads · head size · bytes a token |
 # | traffic | ZeRO 0 and 1 send the model twice a step; 2 and 3 grow with the m micro-batches, m + 1 and 3m, and hide behind computing if these are long |
 # | age | its mean is the open answers at an update, in batches; the oldest has a cap if they are taken in order, and steps wait |
-# | engine | log π − log μ of fresh answers; the exact weight keeps a share exp(−std² · T) if all gaps are small; TIS: min(w, 2), token by token |
+# | engine | its rounding, and experts flipped by it, make a gap log π − log μ; replay the experts |
+# | weight | exact: no bias, and a share of exp(−std² · T) counts, or far fewer where a few gaps are large, which a batch hides; TIS, min(w, 2) token by token: quiet, a little wrong |
 # | log | step time, age, the gap and its tail, tokens at the cap |
 
 # %%
