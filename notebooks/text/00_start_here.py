@@ -385,10 +385,10 @@ course_map()
 
 # %% jupyter={"source_hidden": true}
 minutes = {page.number: page.minutes for page in course()}
-second = sum(page.second for page in course())
+later = sum(sum(page.later) for page in course())
 hurry = sum(minutes[number] for number in ("02", "04", "06", "08", "20"))
-print(f"First sittings {sum(minutes.values()) / 60:.0f} hours, second "
-      f"ones {second / 60:.0f}, all exercises about 10.")
+print(f"First sittings {sum(minutes.values()) / 60:.0f} hours, later "
+      f"ones {later / 60:.0f}, all exercises about 10.")
 print(f"In a hurry, 02, 04, 06, 08 and 20: {hurry / 60:.1f} hours.")
 
 # %% [markdown]

@@ -29,7 +29,7 @@ from rlnb import check
 from rlnb.classroom.explorers import full_card, long_answers, stale_queue
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import systems as pictures
-from rlnb.toys import ring, two_engines
+from rlnb.toys import ring
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
 from rlnb.toys.router_answers import exact_share
@@ -113,11 +113,16 @@ print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 # small blocks as tokens come, so short answers leave room.) **So memory sets how many answers can
 # be written at once.**
 #
-# How do you make it fit? Take several cards, which first write and then train (*colocated*). Each
-# computes the gradient of its own answers. At stage 0 of **ZeRO** (plain *data parallelism*) each
-# keeps everything. At stage 1, with four cards, each keeps AdamW's part for a quarter of the
-# weights, updates this quarter and sends it round. Stage 2 splits the gradients the same way, and
-# stage 3 (FSDP) the weights, the reference's too. Each card keeps the whole engine.
+# How do you make it fit? Take several cards, say four, which first write and then train
+# (*colocated*). Each computes the gradient of its own answers, and **ZeRO** says what it keeps:
+#
+# * **stage 0** (plain *data parallelism*): everything
+# * **stage 1:** of AdamW only the part for its quarter of the weights. It updates this quarter, and
+#   sends it round.
+# * **stage 2:** of the gradients, too, only its quarter
+# * **stage 3** (FSDP): of the weights, too, the reference's included
+#
+# The engine stays whole on each card.
 #
 # **Offloading** moves to main memory, or discards, what this half of the step does not need: the
 # trainer and the reference while the answers are written, the engine while the card trains (the
@@ -136,8 +141,8 @@ task("systems.t1", full_card.full_card_explorer(),
 # Neither alone is enough. At its fullest moment the card would hold 213 GB. Offloading alone brings
 # that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
 # and stage 1 is enough: 75 GB while it writes (tell the engine that it may use 95 % of the card),
-# 73 while it trains. <!-- cited: 73, 38, 15, 50, 95 --> The price, once a step: 38 GB a card,
-# weights and AdamW's part, go to main memory; they and the reference, 15 GB, are fetched back. At
+# 73 while it trains. <!-- cited: 73, 38, 53, 50, 95 --> The
+# price: once a step 38 GB a card go to main memory, and 53 come back, the reference among them. At
 # 50 GB/s that takes two seconds.
 # </details>
 #
@@ -177,8 +182,8 @@ reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
        "weights, before each forward and each backward pass."
        f"\n\n| stage | sizes of the model a step, 1 micro-batch | {micro} "
        f"micro-batches |\n|---|---|---|\n{rows}\n"
-       "(The policy alone. The first column is why one says that stage 2 "
-       "costs nothing.) Even stage 3 need not cost time: if all "
+       "(The first column is why one says that stage 2 costs nothing.) "
+       "Even stage 3 need not cost time: if all "
        "answers have 8,192 tokens, "
        f"{sent * whole / 450e9:.0f} s of traffic hide behind "
        f"{computing:.0f} s of computing.",
@@ -245,7 +250,8 @@ score("systems.1", "systems.2")
 #   mean answer takes to write.
 # * **Lengths:** their log is normal, with a std of 1, the **spread**.
 # * **Batches ahead:** with 0 the slots begin 64 answers and then wait for the update that learns
-#   from them. With 1 they may begin 64 more. The trainer takes whichever 64 are done first. An
+#   from them. With 1 they go on with the next 64, and wait only then.
+#   The trainer takes whichever 64 are done first. An
 #   answer keeps the weights it began with.
 #
 # A slot always writes at the same speed here; on a card, the fewer slots write, the faster each is.
@@ -279,9 +285,9 @@ reveal("systems.3", "about 13 %",
            {"synchronous": waits, "one batch ahead": ahead}, 8.5,
            "Each panel: 16 of the 64 slots, with the longest answer among "
            "them. A bar is an answer, its colour the update that made its "
-           "weights; white is waiting; black is the trainer. White remains "
-           "on the right: a slot may begin no answer beyond the next "
-           "batch."),
+           "weights (six colours, then again); white is waiting; black is "
+           "the trainer. White remains on the right: a slot may begin no "
+           "answer beyond the next batch."),
        instead={
            "about two thirds: the rest is training":
            "It would be, if all answers were equally long.",
@@ -295,9 +301,9 @@ reveal("systems.3", "about 13 %",
 # Why are idle slots dear? A token for one slot takes an H100 4.5 ms, the time to read all weights
 # (writing is *memory-bound*). For 64 slots it takes 6.3 ms. **So 64 slots cost 1.4 times as much as
 # one, and write 64
-# tokens.** <!-- cited: 4.5, 6.3, 1.4, 5.9, 5.3, 3.35, 1160, 1570, 5.8, 1.7, 9.7, 7.6e9, 8, 2.77, 45 -->
-# Real gains are smaller (a lone slot writes up to 1.4 times as fast, lengths are capped, GRPO waits
-# for whole groups): AReaL measured up to 2.77 times
+# tokens.** <!-- cited: 4.5, 6.3, 1.4, 5.9, 5.3, 3.35, 1160, 1570, 5.8, 1.7, 9.7, 7.6e9, 8, 2.77, 6.8, 3.2 -->
+# Our queue gains 6.8 times. A real run gains less (a lone slot writes up to 1.4 times as fast,
+# lengths are capped, GRPO waits for whole groups): AReaL measured up to 2.77
 # ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 #
 # <details><summary>One level deeper: where do these times come from?</summary>
@@ -306,10 +312,9 @@ reveal("systems.3", "about 13 %",
 # the mean has some 1,160, and an answer that is being written holds 1,570 on average (long ones are
 # met more often). That is 5.8 GB of cache for 64: 1.7 ms.
 #
-# Training on 64 answers takes a card 8 · 7.6e9 · 64 / 4e14 = 9.7 ms for each token of their mean
-# length, against 6.3 for writing them. So three trainer cards take half as long as a mean answer,
-# as in our queue. (One card writes for three that train, and these work 45 % of the time: one would
-# rather move a card over.)
+# Training on one token takes a card 8 · 7.6e9 / 4e14 seconds, on one token of each of 64 answers
+# 9.7 ms. Writing these takes 6.3 ms. With three cards training takes 3.2: about half as long, as in
+# our queue.
 # </details>
 #
 # What does running ahead cost? The answers get old. The **age** (staleness) of an answer is the
@@ -349,9 +354,12 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 lags = {lag: simulate(slots=64, batch=64, lag=lag, tail=1.0, steps=400,
                       in_order=True) for lag in (0, 1, 2, 4)}
 order = lags[1]
-more = "| batches ahead, in order | oldest | step |\n|---|---|---|\n"
+more = ("| batches ahead, in order | mean age | oldest | step |\n"
+        "|---|---|---|---|\n")
 for lag, run in lags.items():
-    more += f"| {lag} | {run.staleness.max()} | {run.time_per_step:.2f} |\n"
+    ages = run.staleness
+    more += (f"| {lag} | {ages.mean():.1f} | {ages.max()} | "
+             f"{run.time_per_step:.1f} |\n")
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -364,12 +372,13 @@ predict("systems.9", "One batch ahead, in order, in our queue. How old is "
 # the answer
 reveal("systems.9", "oldest 1, a step about 4.3",
        "Now **the number of batches ahead caps every age. The price is "
-       "waiting** for the slowest of a step's own 64. It takes "
-       f"{waits.time_per_step - 0.5:.1f}, and running ahead gives it the "
-       "time of two steps instead of one: at least "
-       f"{waits.time_per_step:.2f} / 2 = {waits.time_per_step / 2:.1f} a "
-       f"step. It is {order.time_per_step:.2f}: a step that is done early "
-       "does not make up for one that is late."
+       "waiting** for the slowest of a step's own 64. To write it takes "
+       f"{waits.time_per_step - 0.5:.1f}, to train 0.5, together "
+       f"{waits.time_per_step:.1f}. Two batches are on their way at a "
+       "time, so a step takes half of that at least, "
+       f"{waits.time_per_step / 2:.1f}. It takes "
+       f"{order.time_per_step:.1f}: one that is done early does not make "
+       "up for one that is late."
        f"\n\n{more}\nMore batches ahead buy speed with age.",
        instead={
            "oldest 1, a step about 1.1":
@@ -388,8 +397,8 @@ reveal("systems.9", "oldest 1, a step about 4.3",
 task("systems.t2", stale_queue.stale_queue_explorer(),
      ("With a spread of 1 or more, keep the mean age at 0.5 or less, and "
       "find the shortest step. Reckon first: how many answers may be open "
-      "at an update? How many slots is that, if half as many answers wait "
-      "as are being written?", stale_queue.fresh_and_quick))
+      "at an update, and how many slots is that?",
+      stale_queue.fresh_and_quick))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
@@ -413,7 +422,8 @@ pictures.learning_by_time(
 
 # %% [markdown]
 # At age 8 two of three seeds end far lower. Ages 1 and 4 are not that clear: one seed of age 1 ends
-# nearly as low as the worst of age 4. **So measure in your own run what age costs.**
+# nearly as low as the worst of age 4. (All answers of a run have one age here; what a few very old
+# ones do, it does not say.) **So measure in your own run what age costs.**
 
 # %% [markdown]
 # **The second sitting in 60 seconds.** All slots wait for the longest answer. Running one batch
@@ -509,8 +519,9 @@ reveal("systems.14", "nearly all",
        })
 
 # %% [markdown]
-# So the KL says little about a mixture: ours has few and large flips, the 30B one many (94 % of its
-# tokens, in some layer), of sizes not published. <!-- cited: 94 --> **Keep the engine's log-prob of
+# So a KL alone says little about a mixture. Ours has few flips, and large ones. In the 30B one 94 %
+# of the tokens are flipped in some layer; how large their gaps are is not
+# published. <!-- cited: 94 --> **Keep the engine's log-prob of
 # every token, and log the gap of fresh answers**, those of age 0: its std, and its tail.
 
 # %% jupyter={"source_hidden": true}
@@ -576,7 +587,7 @@ score("systems.14", "systems.8")
 # $e^{-s^2}$. In short: **exp(−std² · T)**.
 #
 # We try it on 1,000 tokens of our small mixture, twice: with its flips, and with the experts
-# replayed, so that only small gaps are left. (The std is that of three million new tokens.)
+# replayed, so that only small gaps are left.
 
 # %% jupyter={"source_hidden": true}
 # the formula, printed
@@ -610,8 +621,9 @@ largest = (pi.table() - mu.table()).max().exp()
 # the answer
 reveal("systems.13", "replayed yes; with flips far fewer count",
        f"With small gaps the formula is right:\n\n{shares}\n"
-       "With flips it is not. In the picture above the right tail is "
-       "missing: the engine hardly ever writes a token that π would write "
+       "With flips it is not. Look at the picture of the flips again: on "
+       "the right nothing is far out, for the engine hardly ever writes a "
+       "token that π would write "
        "far more often. Such a token has a weight of up to "
        f"{largest:,.0f}; among our three million the largest was "
        f"{long['with flips']['largest']:.0f}. **A batch shows only what "
@@ -640,60 +652,81 @@ task("systems.t3", long_answers.long_answers_explorer(),
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# 80 tokens <!-- cited: 80, 92, 60, 83, 51 -->, a quarter of what the formula allows. There the best
-# batch says 92 %, the worst 60, the formula 83, and the truth is 51. A batch of 3,072 is hardly
-# better: what it has not met, it cannot show. With the experts replayed all lines are one.
+# 80 tokens <!-- cited: 80, 92, 60, 83, 51, 79 -->, a quarter of what the formula allows. There the
+# best batch says 92 %, the worst 60, the formula 83, and the truth is 51. A batch of 3,072 says 79
+# %: what it has not met, it cannot show. With the experts replayed all lines are one.
+# </details>
+# <details><summary>One level deeper: how does one count over all answers?</summary>
 #
-# (How one counts over all answers: a token of this mixture depends on the last four, so E[w²] is
-# computed backwards, token by token, over all contexts.)
+# A token of this mixture depends on the four before it, so there are only 17⁴ contexts. What E[w²]
+# grows by after each of them is computed backwards, token by token.
 # </details>
 #
-# How much harm is in what a batch does not show? We leave out every token with a weight above 20.
+# What does a batch miss? Let us leave out every token with a weight above 20.
 
 # %% jupyter={"source_hidden": true}
 # what the batches miss, printed
 log_pi, log_mu = pi.table(), mu.table()
 rare = log_pi - log_mu > torch.tensor(20.0).log()
-kept = log_pi.masked_fill(rare, -torch.inf)
-mass = 1 / exact_share(kept, log_pi, [1000])[1000]     # of pi's answers
-left = mass**2 * exact_share(kept, log_mu, [1000])[1000]
-print(f"1,000 tokens: {100 * (1 - mass):.0f} % of pi's answers hold one; "
-      f"without them {100 * left:.0f} % count")
+without = {"pi": log_pi, "mu": log_mu}
+kept = {of: table.masked_fill(rare, -torch.inf)
+        for of, table in without.items()}
+mass = {of: 1 / exact_share(kept[of], table, [1000])[1000]
+        for of, table in without.items()}
+left = mass["pi"]**2 * exact_share(kept["pi"], log_mu, [1000])[1000]
+print("answers of 1,000 tokens that hold such a token:")
+print(f"  {100 * (1 - mass['pi']):.1f} % of pi's, "
+      f"{100 * (1 - mass['mu']):.3f} % of the engine's")
+print(f"without them {100 * left:.0f} % would count")
 
 # %% [markdown]
-# **One answer in a hundred makes nearly all of the noise. So cap or drop its weight: that costs
-# little and calms much.** In the 30B mixture the flips may be smaller; but even if all gaps are
-# small, half of the answers count only up to 541 tokens in the dense 8B model, and up to 231 in
-# the 30B mixture. <!-- cited: 541, 231, 2, 20, 5, 0 --> Answers of thousands of tokens are too long
-# for the exact weight. What else is there?
+# One of π's answers in a hundred makes nearly all of the noise, and most batches of 512 hold none
+# of them. Without them the formula would be about right. **So give these tokens less weight: it
+# costs little and calms much.**
 #
-# | weight | a token with $w_t$ = 20 gets | with 1/20 | price |
-# |---|---|---|---|
-# | exact | 20, times the others | 1/20, times the others | noise that grows with length |
-# | TIS: min($w_t$, 2) | 2 | 1/20 | bias: the words before it stay those of μ, and the cap |
-# | IcePop: $w_t$, but 0 outside [1/2, 5] | 0 | 0 | bias: these too, and pushes are lost |
-# | none | 1 | 1 | bias: the whole gap |
+# In the 30B mixture the flips may be smaller. But even if all gaps are small, half of the answers
+# count only up to 541 tokens in the dense 8B model, and up to 231 in the 30B
+# mixture. <!-- cited: 541, 231 --> **Answers of thousands of tokens are too long for the exact
+# weight.** Three ways out, all token by token:
 #
-# ([TIS](https://fengyao.notion.site/off-policy-rl); IcePop:
-# [arXiv 2510.18855](https://arxiv.org/abs/2510.18855).) Bias and noise can be counted in a toy:
-# answers of four tokens, all written out, where a fifth of the places are flipped.
+# * **TIS**, truncated importance sampling: weight min($w_t$, 2)
+#   ([its authors](https://fengyao.notion.site/off-policy-rl))
+# * **IcePop:** weight $w_t$, but 0 outside [1/2, 5] <!-- cited: 2, 5, 0 -->
+#   ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855))
+# * **no weight at all**
 
 # %% jupyter={"source_hidden": true}
-# the four rules, counted
-toy = two_engines.engines(0.2, draws=60)
-rules = {"exact": "weight of the answer", "TIS": "truncated at 2",
-         "IcePop": "IcePop [1/2, 5]", "none": "nothing"}
-print("          bias   error of a batch of   64 answers   4,096")
-for name, rule in rules.items():
-    found = two_engines.judge(toy, rule)
-    print(f"{name:8s} {found.bias:5.2f} {found.error(64):33.2f} "
-          f"{found.error(4096):7.2f}")
+# your guess
+predict("systems.15", "A token of a wrong answer: the policy writes it "
+        "often, the engine seldom, w is 20. It should be pushed down 20 "
+        "times. Which of the three pushes it least?",
+        ["TIS", "no weight at all", "IcePop", "TIS and IcePop alike"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("systems.15", "IcePop",
+       "IcePop drops it, so the policy goes on writing it.\n\n"
+       "| weight | at w = 20 | at w = 1/20 | price |\n|---|---|---|---|\n"
+       "| exact | 20, times the others | 1/20, times the others | noise "
+       "that grows with length |\n"
+       "| TIS | 2 | 1/20 | bias: the cap, and the words before the token "
+       "stay those of μ |\n"
+       "| IcePop | 0 | 0 | bias: these pushes are lost; the words before, "
+       "too |\n"
+       "| none | 1 | 1 | bias: the whole gap |\n",
+       instead={
+           "TIS": "TIS caps: it still pushes twice as hard as at w = 1.",
+           "no weight at all": "It pushes once, of 20 times. One of the "
+           "three pushes less.",
+           "TIS and IcePop alike": "Both hold it back. But at 20 TIS gives "
+           "2. And IcePop?",
+       })
 
 # %% [markdown]
-# (As shares of the true gradient's length.) **The exact weight wins only in a large batch, here of
-# short answers. Long answers need the bias.** On large models TIS was the most robust, in
-# [one comparison](https://www.llmdata.com/blog/mismatch-praxis).
-# [Statements 19](statements/19_systems.ipynb#The-corrections-side-by-side) counts ten rules.
+# Which bias is smallest depends on the gap. On large models TIS was the most robust, in
+# [one comparison](https://www.llmdata.com/blog/mismatch-praxis);
+# [statements 19](statements/19_systems.ipynb#The-corrections-side-by-side) counts ten rules in a
+# toy.
 #
 # So in long answers take TIS, and log how many tokens meet the cap. If they are many, look for the
 # cause.
@@ -709,11 +742,11 @@ for name, rule in rules.items():
 # | traffic | ZeRO 0 and 1 send the model twice a step; 2 and 3 grow with the m micro-batches, m + 1 and 3m, and hide behind computing if these are long |
 # | age | its mean is the open answers at an update, in batches; the oldest has a cap if they are taken in order, and steps wait |
 # | engine | its rounding, and experts flipped by it, make a gap log π − log μ; replay the experts |
-# | weight | exact: no bias, and a share of exp(−std² · T) counts, or far fewer where a few gaps are large, which a batch hides; TIS, min(w, 2) token by token: quiet, a little wrong |
+# | weight | exact: no bias, and a share of exp(−std² · T) counts, or far fewer where a few gaps are large, which a batch hides; TIS, min(w, 2) token by token: quiet, with some bias |
 # | log | step time, age, the gap and its tail, tokens at the cap |
 
 # %%
-score("systems.13")
+score("systems.13", "systems.15")
 
 # %% [markdown]
 # ## Exercises
