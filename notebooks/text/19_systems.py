@@ -12,7 +12,8 @@
 # **After this page** you can count what fills a GPU (first sitting), say why it waits (second),
 # what changes when another program writes the answers (third), and what to do about it (fourth).
 #
-# 15 minutes, then 18 in a second sitting, 7 in a third and 14 in a fourth · exercises 34 more ·
+# 15 minutes, then 17 in a second sitting, 8 in a third and 15 in a fourth (tired, up to twice that)
+# · exercises 34 more ·
 # after 04 (importance sampling), 08 (GRPO) · ZeRO:
 # [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
@@ -29,6 +30,7 @@ from rlnb import check
 from rlnb.classroom.explorers import full_card, long_answers, stale_queue
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import systems as pictures
+from rlnb.classroom.pictures.recorded_runs import final
 from rlnb.toys import ring
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
@@ -114,19 +116,21 @@ print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 # be written at once.**
 #
 # How do you make it fit? Take several cards, say four, which first write and then train
-# (*colocated*). Each computes the gradient of its own answers, and **ZeRO** says what it keeps:
+# (*colocated*). Each computes the gradient of its own answers. **ZeRO** says what it
+# keeps: <!-- cited: 122, 53, 42, 30 -->
 #
-# * **stage 0** (plain *data parallelism*): everything
-# * **stage 1:** of AdamW only the part for its quarter of the weights. It updates this quarter, and
-#   sends it round.
-# * **stage 2:** of the gradients, too, only its quarter
-# * **stage 3** (FSDP): of the weights, too, the reference's included
+# | stage | each of four cards keeps, to train | GB |
+# |---|---|---|
+# | 0, plain *data parallelism* | everything | 122 |
+# | 1 | of AdamW the part for its quarter of the weights; it updates this quarter and sends it round | 53 |
+# | 2 | of the gradients, too, only its quarter | 42 |
+# | 3, FSDP | of the weights, too; the others are fetched when they are needed (the reference likewise) | 30 |
 #
 # The engine stays whole on each card.
 #
 # **Offloading** moves to main memory, or discards, what this half of the step does not need: the
-# trainer and the reference while the answers are written, the engine while the card trains (the
-# cache is empty then).
+# trainer and the reference while the answers are written, the engine while the card trains (its
+# *sleep mode*; the cache is empty then).
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -140,13 +144,15 @@ task("systems.t1", full_card.full_card_explorer(),
 #
 # Neither alone is enough. At its fullest moment the card would hold 213 GB. Offloading alone brings
 # that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
-# and stage 1 is enough: 75 GB while it writes (tell the engine that it may use 95 % of the card),
-# 73 while it trains. <!-- cited: 73, 38, 53, 50, 95 --> The
+# and stage 1 is enough: 75 GB while it writes (tight: the engine, vLLM say, needs
+# `gpu_memory_utilization` at 0.95), 73 while it trains. <!-- cited: 73, 38, 53, 50, 0.95 --> The
 # price: once a step 38 GB a card go to main memory, and 53 come back, the reference among them. At
 # 50 GB/s that takes two seconds.
 # </details>
 #
-# **And the price?** ZeRO costs traffic between the cards. At stage 0 each card sends its gradient
+# *(Five minutes are left of this sitting, and they stand on their own. A pause is fine.)*
+#
+# **What does ZeRO cost?** Traffic between the cards. At stage 0 each card sends its gradient
 # to be summed (*reduce-scatter*), and then its part of the sums to the others (*all-gather*): two
 # *sizes of the model* a step. A card takes its 128 answers one at a time, each a **micro-batch**,
 # and updates the weights after the last.
@@ -340,10 +346,10 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 # **Little's law**, L = λW, with time counted in updates.)
 #
 # With one batch ahead at most 128 answers are begun and not yet learned from. An update takes 64 of
-# them. So at most 64 stay open, one batch, and the mean age is at most 1. **The number of batches
-# ahead caps the mean age. It does not cap the oldest,** in this run 26, for no answer has a limit
-# here: the trainer takes whichever 64 are done first, and a long answer is overtaken again and
-# again.
+# them. So at most 64 stay open, one batch, and the mean age is at most 1. (Our slots use the whole
+# limit: it is 1.) **The number of batches ahead caps the mean age. It does not cap the oldest,** in
+# this run 26, for no answer has a limit here: the trainer takes whichever 64 are done first, and a
+# long answer is overtaken again and again.
 
 # %% [markdown]
 # How do you get rid of the very old ones? Let the trainer take the answers **in the order they were
@@ -410,26 +416,29 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
 # of the time, take 1.11: **busy is not fast.**
 # </details>
 #
-# Does age hurt? We trained the course's small model for 40 updates on answers of age 0, 1, 4 or 8.
-# Each token is weighted by its ratio to the policy that wrote it, without a clip: this is the age
-# together with the noise of these weights.
+# Does age hurt? We trained the course's small model for 40 updates on answers of age 0, 1, 4 or 8,
+# three seeds each. Each token is weighted by its ratio to the policy that wrote it, without a clip:
+# this is the age together with the noise of these weights.
 
 # %% jupyter={"source_hidden": true}
-# the picture
-pictures.learning_by_time(
-    "A line is a seed. Right: pass@1 at the end, seeds 0, 1, 2, each from "
-    "400 answers to 100 held-out problems.")
+# the ends, recorded
+runs = {0: "chain_stale_0"} | {
+    age: f"chain_stale_{age}_no_clip" for age in (1, 4, 8)}
+for age, run in runs.items():
+    print(f"age {age}: pass@1 after 2,560 answers",
+          *(f"{x:.2f}" for x in final(run)))
 
 # %% [markdown]
-# At age 8 two of three seeds end far lower. Ages 1 and 4 are not that clear: one seed of age 1 ends
-# nearly as low as the worst of age 4. (All answers of a run have one age here; what a few very old
-# ones do, it does not say.) **So measure in your own run what age costs.**
+# At age 8 two of three seeds end far lower. Ages 1 and 4 cost less, if anything. (All answers of a
+# run have one age here; what a few very old ones do, it does not say. The curves:
+# [S12](statements/19_systems.ipynb#S12-%C2%B7-how-old-may-data-be).) **So measure in your own run
+# what age costs.**
 
 # %% [markdown]
 # **The second sitting in 60 seconds.** All slots wait for the longest answer. Running one batch
 # ahead fills them, and makes answers old: the mean age is the open answers at an update, in
 # batches. Taken as they are done, a few get very old. Taken in order, no age exceeds the batches
-# ahead, and the steps wait. Log the step time and the ages, the oldest too.
+# ahead, and the steps wait. Log the step time and the ages, the oldest too. **Stop here.**
 
 # %%
 score("systems.3", "systems.9")
@@ -561,7 +570,7 @@ reveal("systems.8", "send the weights to the engine again",
 # **The third sitting in 60 seconds.** The engine rounds differently, and in a mixture a rounding
 # can flip experts: replay them. Keep the engine's log-prob of every token, and log the gap of fresh
 # answers. There from the first step: settings, formats, experts. Growing from one step on: the
-# weights do not arrive. Only in old answers: age.
+# weights do not arrive. Only in old answers: age. **Stop here.**
 
 # %%
 score("systems.14", "systems.8")
@@ -585,6 +594,10 @@ score("systems.14", "systems.8")
 # √T**. How many answers still count? If log w is normal with mean $m$ and std $s$, then
 # $\mathbb E[w]^2=e^{2m+s^2}$ and $\mathbb E[w^2]=e^{2m+2s^2}$. The share is their quotient,
 # $e^{-s^2}$. In short: **exp(−std² · T)**.
+#
+# With the gaps of the third sitting half of the answers count at 541 tokens in the dense 8B model,
+# and at 231, at most, in the 30B mixture. <!-- cited: 541, 231 --> **Answers of thousands of tokens
+# are too long for the exact weight.** And the formula may be too kind.
 #
 # We try it on 1,000 tokens of our small mixture, twice: with its flips, and with the experts
 # replayed, so that only small gaps are left.
@@ -680,14 +693,13 @@ print(f"  {100 * (1 - mass['pi']):.1f} % of pi's, "
 print(f"without them {100 * left:.0f} % would count")
 
 # %% [markdown]
-# One of π's answers in a hundred makes nearly all of the noise, and most batches of 512 hold none
-# of them. Without them the formula would be about right. **So give these tokens less weight: it
-# costs little and calms much.**
+# One of π's answers in a hundred makes nearly all of the noise. Most batches of 512 hold none of
+# them and look calm; now and then one rules a batch. Without them the formula is about right.
+# **Giving such tokens less weight costs little.** (This is our mixture; the flips of a large one
+# may be smaller.)
 #
-# In the 30B mixture the flips may be smaller. But even if all gaps are small, half of the answers
-# count only up to 541 tokens in the dense 8B model, and up to 231 in the 30B
-# mixture. <!-- cited: 541, 231 --> **Answers of thousands of tokens are too long for the exact
-# weight.** Three ways out, all token by token:
+# Three ways out. None multiplies over the answer: each looks at one token, and takes the words
+# before it as μ wrote them. That is their first bias.
 #
 # * **TIS**, truncated importance sampling: weight min($w_t$, 2)
 #   ([its authors](https://fengyao.notion.site/off-policy-rl))
@@ -709,10 +721,8 @@ reveal("systems.15", "IcePop",
        "| weight | at w = 20 | at w = 1/20 | price |\n|---|---|---|---|\n"
        "| exact | 20, times the others | 1/20, times the others | noise "
        "that grows with length |\n"
-       "| TIS | 2 | 1/20 | bias: the cap, and the words before the token "
-       "stay those of μ |\n"
-       "| IcePop | 0 | 0 | bias: these pushes are lost; the words before, "
-       "too |\n"
+       "| TIS | 2 | 1/20 | bias: words before it, and the cap |\n"
+       "| IcePop | 0 | 0 | bias: words before it, and lost pushes |\n"
        "| none | 1 | 1 | bias: the whole gap |\n",
        instead={
            "TIS": "TIS caps: it still pushes twice as hard as at w = 1.",
@@ -742,7 +752,7 @@ reveal("systems.15", "IcePop",
 # | traffic | ZeRO 0 and 1 send the model twice a step; 2 and 3 grow with the m micro-batches, m + 1 and 3m, and hide behind computing if these are long |
 # | age | its mean is the open answers at an update, in batches; the oldest has a cap if they are taken in order, and steps wait |
 # | engine | its rounding, and experts flipped by it, make a gap log π − log μ; replay the experts |
-# | weight | exact: no bias, and a share of exp(−std² · T) counts, or far fewer where a few gaps are large, which a batch hides; TIS, min(w, 2) token by token: quiet, with some bias |
+# | weight | exact: no bias, but a share of exp(−std² · T) counts, or far fewer; TIS: min(w, 2) token by token, some bias |
 # | log | step time, age, the gap and its tail, tokens at the cap |
 
 # %%

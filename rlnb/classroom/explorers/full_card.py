@@ -115,7 +115,7 @@ def readout(data) -> str:
         return f"{said}, fits."
     moment, parts = max(data["moments"].items(), key=lambda held: sum(held[1].values()))
     most = max(parts, key=lambda name: parts[name])
-    return f"{said}, out of memory ({moment}: {most} {parts[most]:.1f})."
+    return f"{said}: too much ({moment}: {most} {parts[most]:.1f})."
 
 
 def alt(data) -> str:
