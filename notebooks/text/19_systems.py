@@ -49,7 +49,7 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("systems.1", "How many bytes per parameter does training with "
-        "AdamW take, in the usual bfloat16 recipe?",
+        "AdamW take, in the usual recipe (gradients in bfloat16)?",
         ["8: weights, gradients and two moments, two bytes each",
          "12: weights and gradients in 2 bytes, two moments in float32",
          "16: 2 + 2, and in float32 two moments and a copy of the "
@@ -255,10 +255,9 @@ score("systems.1", "systems.2")
 # * **A batch of 64 answers** makes a training step, for which the trainer takes half as long as a
 #   mean answer takes to write.
 # * **Lengths:** their log is normal, with a std of 1, the **spread**.
-# * **Batches ahead:** with 0 the slots begin 64 answers and then wait for the update that learns
-#   from them. With 1 they go on with the next 64, and wait only then.
-#   The trainer takes whichever 64 are done first. An
-#   answer keeps the weights it began with.
+# * **Batches ahead,** 0 for now: the slots begin 64 answers, and wait for the update that learns
+#   from them. With k batches ahead a slot may begin an answer as long as fewer than 64 · (k + 1)
+#   are begun and not yet learned from. An answer keeps the weights it began with.
 #
 # A slot always writes at the same speed here; on a card, the fewer slots write, the faster each is.
 # Times are means over 200 steps. <!-- cited: 200 -->
@@ -345,11 +344,11 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 # So **the mean age is the number of open answers at an update, counted in batches.** (This is
 # **Little's law**, L = λW, with time counted in updates.)
 #
-# With one batch ahead at most 128 answers are begun and not yet learned from. An update takes 64 of
-# them. So at most 64 stay open, one batch, and the mean age is at most 1. (Our slots use the whole
-# limit: it is 1.) **The number of batches ahead caps the mean age. It does not cap the oldest,** in
-# this run 26, for no answer has a limit here: the trainer takes whichever 64 are done first, and a
-# long answer is overtaken again and again.
+# With one batch ahead at most 128 answers are begun and not yet learned from. When an update ends,
+# 64 of them have just been learned from. So at most 64 are open, one batch, and the mean age is at
+# most 1. (Our slots use the whole limit: it is 1.) **The number of batches ahead caps the mean age.
+# It does not cap the oldest,** in this run 26, for no answer has a limit here: the trainer takes
+# whichever 64 are done first, and a long answer is overtaken again and again.
 
 # %% [markdown]
 # How do you get rid of the very old ones? Let the trainer take the answers **in the order they were
@@ -429,8 +428,8 @@ for age, run in runs.items():
           *(f"{x:.2f}" for x in final(run)))
 
 # %% [markdown]
-# At age 8 two of three seeds end far lower. Ages 1 and 4 cost less, if anything. (All answers of a
-# run have one age here; what a few very old ones do, it does not say. The curves:
+# At age 8 two of three seeds end far lower, at age 4 all three a little. Age 1 is not clear. (All
+# answers of a run have one age here; what a few very old ones do, it does not say. The curves:
 # [S12](statements/19_systems.ipynb#S12-%C2%B7-how-old-may-data-be).) **So measure in your own run
 # what age costs.**
 
@@ -475,7 +474,7 @@ score("systems.3", "systems.9")
 # be told which experts the engine used, and use the same (*routing replay*, R3).
 #
 # [Ma et al.](https://arxiv.org/abs/2510.11370) report the KL of a token between the two. While gaps
-# are small, it is about std²/2 (05), so we read the std of the gap off it.
+# are small, it is about std²/2 in either direction (05), so we read the std of the gap off it.
 
 # %% jupyter={"source_hidden": true}
 # published, printed
@@ -513,8 +512,8 @@ times = (gap[flip].square().mean() / gap[~flip].square().mean()).sqrt()
 reveal("systems.14", "nearly all",
        f"{100 * flip.double().mean():.1f} % of the tokens are flipped, and "
        f"they make {100 * share:.0f} % of the sum: their gaps are "
-       f"{times:.0f} times as large. **A flip is rare and large, a "
-       "rounding common and small.**",
+       f"{times:.0f} times as large. **In our mixture a flip is rare "
+       "and large, a rounding common and small.**",
        pictures.gaps({"all tokens": gap.flatten(), "flipped": gap[flip]},
                      "Our small mixture. Tokens on a log axis. Outside the "
                      "dotted lines the ratio has left [1/2, 2]."),
@@ -665,9 +664,9 @@ task("systems.t3", long_answers.long_answers_explorer(),
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# 80 tokens <!-- cited: 80, 92, 60, 83, 51, 79 -->, a quarter of what the formula allows. There the
-# best batch says 92 %, the worst 60, the formula 83, and the truth is 51. A batch of 3,072 says 79
-# %: what it has not met, it cannot show. With the experts replayed all lines are one.
+# 80 tokens <!-- cited: 80, 92, 60, 83, 51 -->, a quarter of what the formula allows. There the best
+# batch says 92 %, the worst 60, the formula 83, and the truth is 51: what a batch has not met, it
+# cannot show. With the experts replayed all lines are one.
 # </details>
 # <details><summary>One level deeper: how does one count over all answers?</summary>
 #
@@ -693,10 +692,10 @@ print(f"  {100 * (1 - mass['pi']):.1f} % of pi's, "
 print(f"without them {100 * left:.0f} % would count")
 
 # %% [markdown]
-# One of π's answers in a hundred makes nearly all of the noise. Most batches of 512 hold none of
-# them and look calm; now and then one rules a batch. Without them the formula is about right.
-# **Giving such tokens less weight costs little.** (This is our mixture; the flips of a large one
-# may be smaller.)
+# One of π's answers in a hundred makes nearly all of E[w²] (almost all of that those with three
+# such tokens or more, which nobody will ever meet). Most batches of 512 hold none of them and look
+# calm; now and then one rules a batch. Without them the formula is about right. **Giving such
+# tokens less weight costs little.** (This is our mixture; the flips of a large one may be smaller.)
 #
 # Three ways out. None multiplies over the answer: each looks at one token, and takes the words
 # before it as μ wrote them. That is their first bias.

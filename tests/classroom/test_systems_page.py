@@ -434,6 +434,22 @@ def test_one_answer_in_a_hundred_makes_nearly_all_of_the_noise():
     assert mass == pytest.approx(0.99, abs=0.002)
     left = mass**2 * router_answers.exact_share(kept, log_mu, [1000])[1000]
     assert left == pytest.approx(0.093, abs=0.002)
+    squared, rare = (2 * log_pi - log_mu).exp(), kept.isinf()
+    means = [torch.ones(log_pi.shape[:-1], dtype=torch.float64)]  # E[w^2], by such tokens: 0, 1, 2
+    means += [torch.zeros_like(means[0]) for _ in range(2)]
+    for _ in range(1000):
+        means = [
+            sum(
+                torch.einsum("abcdy,yabc->abcd", squared * at, means[k][:16])
+                for k, at in ((few, ~rare), (few - 1, rare))
+                if k >= 0
+            )
+            for few in range(3)
+        ]
+    few = sum(float(mean[(16,) * 4]) for mean in means)
+    assert few * router_answers.exact_share(log_pi, log_mu, [1000])[1000] == pytest.approx(
+        0.028, abs=0.001
+    )
 
 
 def test_the_exact_weight_wins_only_in_a_large_batch():
