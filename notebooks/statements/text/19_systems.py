@@ -368,12 +368,12 @@ assert middle[1] > middle[2] > middle[4] > middle[8] > 0.5
 assert max(ends[4] + ends[8]) < min(ends[0])
 
 # %%
+settle("S12", "it depends")
+
+# %%
 pictures.learning_by_time(
     "A line is a seed. Right: pass@1 at the end, seeds 0, 1, 2, each from "
     "400 answers to 100 held-out problems.")
-
-# %%
-settle("S12", "it depends")
 
 # %% [markdown]
 # Now and then one answer has most of the weight: the lowest share at 1 step. Longer answers and
