@@ -145,9 +145,10 @@ task("systems.t1", full_card.full_card_explorer(),
 # Neither alone is enough. At its fullest moment the card would hold 213 GB. Offloading alone brings
 # that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
 # and stage 1 is enough: 75 GB while it writes (tight: the engine, vLLM say, needs
-# `gpu_memory_utilization` at 0.95), 73 while it trains. <!-- cited: 73, 38, 53, 50, 0.95 --> The
-# price: once a step 38 GB a card go to main memory, and 53 come back, the reference among them. At
-# 50 GB/s that takes two seconds.
+# `gpu_memory_utilization` at 0.95), 73 while it trains. <!-- cited: 73, 38, 53, 50, 0.95, 88 -->
+# The price: once a step 38 GB a card go to main memory, and 53 come back, the reference among them.
+# At 50 GB/s that takes two seconds. (Many trainers sum the micro-batches' gradients in float32.
+# Then stage 1 needs 88 GB, and stage 2 is the smallest that fits.)
 # </details>
 #
 # *(Five minutes are left of this sitting, and they stand on their own. A pause is fine.)*
@@ -551,7 +552,8 @@ reveal("systems.8", "send the weights to the engine again",
        "| from the first step on | sampling settings, number formats, "
        "experts | it is there at learning rate 0 |\n"
        "| from one step on, growing | weights that do not arrive, an old "
-       "prefix cache (keys and values of prompts) | send again, empty the "
+       "prefix cache (keys and values of prompts) | send again, compare "
+       "checksums, empty the "
        "cache; if it stays, the policy itself has moved |\n"
        "| small, but large in old answers | age | fewer batches ahead |\n",
        instead={

@@ -263,6 +263,8 @@ def test_the_activations_are_layers_computed_anew_and_logits_in_pieces():
     held = parts["trainer"] + parts["frozen models"] + parts["activations"]
     whole = held - pieces + 12 * 8192 * model.vocabulary / 1e9
     assert round(held) == 73 and round(whole) == 87
+    summed = cluster_memory.on_one_gpu(model, cluster)["trainer"] + 2 * model.parameters / 1e9
+    assert round(summed + parts["frozen models"] + parts["activations"]) == 88  # float32 gradients
 
 
 def test_the_toy_s_flips_are_about_twice_as_large_as_the_router_s():
