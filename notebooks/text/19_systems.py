@@ -9,10 +9,12 @@
 # %% [markdown]
 # # 19 · Systems: where do the time, the memory and the mismatch come from?
 #
-# **After this page** you can count what fills a GPU (first sitting), say why it waits (second),
-# what changes when another program writes the answers (third), and what to do about it (fourth).
+# **After this page** you can count what fills a GPU (first sitting), say why it waits (second) and
+# how old its data get (third), what changes when another program writes the answers (fourth), and
+# what to do about it (fifth).
 #
-# 15 minutes, then 17 in a second sitting, 8 in a third and 15 in a fourth (tired, up to twice that)
+# 12 minutes, then 6 in a second sitting, 10 in a third, 8 in a fourth and 14 in a fifth (tired, up
+# to twice that)
 # · exercises 34 more ·
 # after 04 (importance sampling), 08 (GRPO) · ZeRO:
 # [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
@@ -30,11 +32,8 @@ from rlnb import check
 from rlnb.classroom.explorers import full_card, long_answers, stale_queue
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import systems as pictures
-from rlnb.classroom.pictures.recorded_runs import final
-from rlnb.toys import ring
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
-from rlnb.toys.router_answers import exact_share
 from rlnb.training.studies.cluster_memory import QWEN_7B
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -93,8 +92,11 @@ pictures.bytes_by_method({
     "GRPO, reward model": trained | {"frozen": 4, "engine": 2},
     "GRPO, verifier": trained | {"frozen": 2, "engine": 2},
     "no KL: DAPO, Dr. GRPO": trained | {"frozen": 0, "engine": 2},
+    "GRPO with LoRA": {name: 0 for name in trained}
+    | {"frozen": 2, "engine": 2},
 }, caption=("AdamW: master copy and moments. Frozen: reference and reward "
-            "model. All models equally large."))
+            "model; with LoRA the base, whose adapter is too small to see. "
+            "All models equally large."))
 
 # %% [markdown]
 # The critic alone costs 16 of PPO's 38 bytes. **Count 16 bytes for what is trained, and 2 for what
@@ -111,20 +113,26 @@ print(f"2 (key, value) x 28 x 4 x 128 x 2 bytes = {per_token:,} a token")
 print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 
 # %% [markdown]
-# This is twice what training takes, if every answer has its full length. (Engines hand out cache in
-# small blocks as tokens come, so short answers leave room.) **So memory sets how many answers can
-# be written at once.**
+# This is twice what training takes, if every answer has its full length. **So memory sets how many
+# answers can be written at once.**
 #
 # How do you make it fit? Take several cards, say four, which first write and then train
 # (*colocated*). Each computes the gradient of its own answers. **ZeRO** says what it
-# keeps: <!-- cited: 122, 53, 42, 30 -->
+# keeps: <!-- cited: 122, 53, 42, 30, 2, 129, 384 -->
 #
-# | stage | each of four cards keeps, to train | GB |
-# |---|---|---|
-# | 0, plain *data parallelism* | everything | 122 |
-# | 1 | of AdamW the part for its quarter of the weights; it updates this quarter and sends it round | 53 |
-# | 2 | of the gradients, too, only its quarter | 42 |
-# | 3, FSDP | of the weights, too; the others are fetched when they are needed (the reference likewise) | 30 |
+# | stage | each of four cards keeps, to train | GB | sends a step |
+# |---|---|---|---|
+# | 0, plain *data parallelism* | everything | 122 | 2 |
+# | 1 | of AdamW the part for its quarter of the weights; it updates this quarter and sends it round | 53 | 2 |
+# | 2 | of the gradients, too, only its quarter | 42 | 129 |
+# | 3, FSDP | of the weights, too; the others are fetched when they are needed (the reference likewise) | 30 | 384 |
+#
+# Traffic is in sizes of the model, for 128 answers a card, taken one at a time (**micro-batches**).
+# At stages 0 and 1 a card adds up its gradients at home. From stage 2 on it has no room for a whole
+# gradient, so it sends after every micro-batch; stage 3 also fetches the weights, twice for each.
+# **A higher stage is free where its traffic hides behind computing, and dear where it does not:
+# with short micro-batches or a slow network**
+# ([counted, in seconds](statements/19_systems.ipynb#What-ZeRO-sends)).
 #
 # The engine stays whole on each card.
 #
@@ -135,9 +143,10 @@ print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t1", full_card.full_card_explorer(),
-     ("512 answers at once on 4 cards. Make it fit, with the smallest "
-      "stage of ZeRO that will do. Say first whether a higher stage "
-      "alone would do, or offloading alone.", full_card.smallest_stage))
+     ("512 answers of full length at once on 4 cards. Make it fit, with "
+      "the smallest stage of ZeRO that will do. Say first whether a "
+      "higher stage alone would do, or offloading alone.",
+      full_card.smallest_stage))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
@@ -145,92 +154,13 @@ task("systems.t1", full_card.full_card_explorer(),
 # Neither alone is enough. At its fullest moment the card would hold 213 GB. Offloading alone brings
 # that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
 # and stage 1 is enough: 75 GB while it writes (tight: the engine, vLLM say, needs
-# `gpu_memory_utilization` at 0.95), 73 while it trains. <!-- cited: 73, 38, 53, 50, 0.95, 88 -->
-# The price: once a step 38 GB a card go to main memory, and 53 come back, the reference among them.
-# At 50 GB/s that takes two seconds. (Many trainers sum the micro-batches' gradients in float32.
-# Then stage 1 needs 88 GB, and stage 2 is the smallest that fits.)
+# `gpu_memory_utilization` at 0.95), 73 while it trains. <!-- cited: 73, 38, 50, 0.95 -->
+# The price: once a step the weights and AdamW's quarter, 38 GB, go to main memory, and come back
+# with the reference's 15. At 50 GB/s that takes two seconds.
 # </details>
-#
-# *(Five minutes are left of this sitting, and they stand on their own. A pause is fine.)*
-#
-# **What does ZeRO cost?** Traffic between the cards. At stage 0 each card sends its gradient
-# to be summed (*reduce-scatter*), and then its part of the sums to the others (*all-gather*): two
-# *sizes of the model* a step. A card takes its 128 answers one at a time, each a **micro-batch**,
-# and updates the weights after the last.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("systems.2", "At which stages of ZeRO does the traffic of one "
-        "step grow with the number of micro-batches?",
-        ["at stages 1, 2 and 3: each of them splits something",
-         "at stages 2 and 3: from 2 on the gradient is split",
-         "at stage 3 only: it alone splits the weights",
-         "at none: the sums are sent once, at the end"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-cards, micro = 4, 128
-made_of = ("1 gradient + the sums", "1 gradient + 1 new weights",
-           f"{micro} gradients + 1 new weights",
-           f"{micro} gradients + 2 · {micro} weights")
-rows, whole = "", 2 * QWEN_7B.parameters                # bytes
-for stage, what in enumerate(made_of):
-    once, sent = (ring.step(stage, cards, micro=m)[1] for m in (1, micro))
-    rows += (f"| {stage} | {once * cards / (cards - 1):.0f} | "
-             f"{what} = {sent * cards / (cards - 1):.0f} |\n")
-computing = 128 * 8192 * 8 * QWEN_7B.parameters / 4e14
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("systems.2", "at stages 2 and 3: from 2 on the gradient is split",
-       "At stages 0 and 1 a card adds up its micro-batches in a gradient "
-       "of its own. At stage 2 it has room for its own piece only: the "
-       "rest leaves after every micro-batch. Stage 3 also fetches the "
-       "weights, before each forward and each backward pass."
-       f"\n\n| stage | sizes of the model a step, 1 micro-batch | {micro} "
-       f"micro-batches |\n|---|---|---|\n{rows}\n"
-       "(The policy alone. The first column is why one says that stage 2 "
-       "costs nothing.) "
-       "Even stage 3 need not cost time: if all "
-       "answers have 8,192 tokens, "
-       f"{sent * whole / 450e9:.0f} s of traffic hide behind "
-       f"{computing:.0f} s of computing.",
-       instead={
-           "at stages 1, 2 and 3: each of them splits something":
-           "Stage 1 splits the optimizer, and that works once a step.",
-           "at stage 3 only: it alone splits the weights":
-           "It sends most. But what happens at stage 2 to a gradient that "
-           "has no room on this card?",
-           "at none: the sums are sent once, at the end":
-           "This is right at stages 0 and 1. Where would stage 2 keep the "
-           "sum of a piece that belongs to another card?",
-       })
-
-# %% [markdown]
-# **So a higher stage is free where its traffic hides behind computing, and dear where it does not:
-# with short micro-batches or a slow network.**
-#
-# <details><summary>One level deeper: the seconds</summary>
-#
-# * Computing: 8 operations a parameter and token (2 forward, 4 backward, 2 for layers that are
-#   computed anew) · 7.6e9 parameters · 128 · 8,192 tokens, at 4e14 a second (we assume 40 % of an
-#   H100's peak): 160 s.
-# * Traffic: 384 · 15.2 GB · 3/4 (a card keeps its own quarter), at 450 GB/s inside a box: 10 s.
-#   Over a network of 50 GB/s: 88 s.
-# * So a micro-batch of stage 3 hides its traffic from 500 tokens on in a box, from 4,500 over the
-#   network. If the answers have 1,160 tokens on average, computing takes 23 s: still enough in a
-#   box. <!-- cited: 8, 4, 7.6e9, 40, 160, 384, 15.2, 450, 10, 50, 88, 500, 23 -->
-# </details>
-
-# %% [markdown]
-# **The first sitting in 60 seconds.** 16 bytes for a trained parameter, 2 for a frozen one, and the
-# KV cache: 2 · layers · kv heads · head size · bytes a token. So memory sets how many answers are
-# written at once. Offloading keeps the two halves of the step apart, ZeRO splits the 16 among the
-# cards. Stages 0 and 1 send the model twice a step; 2 and 3 send after every micro-batch, which
-# hides behind computing if that is long.
 
 # %%
-score("systems.1", "systems.2")
+score("systems.1")
 
 # %% [markdown]
 # **A question of the interview.** A minute, aloud, then unfold.
@@ -257,11 +187,10 @@ score("systems.1", "systems.2")
 # * **A batch of 64 answers** makes a training step, for which the trainer takes half as long as a
 #   mean answer takes to write.
 # * **Lengths:** their log is normal, with a std of 1, the **spread**.
-# * **Batches ahead,** 0 for now: the slots begin 64 answers, and wait for the update that learns
-#   from them. With k batches ahead a slot may begin an answer as long as fewer than 64 · (k + 1)
-#   are begun and not yet learned from. An answer keeps the weights it began with.
+# * **Batches ahead:** 0 for now. The slots begin 64 answers, and wait for the update that learns
+#   from them. With 1 they may begin up to 128 before it, with 2 up to 192. An answer keeps the
+#   weights it began with.
 #
-# A slot always writes at the same speed here; on a card, the fewer slots write, the faster each is.
 # Times are means over 200 steps. <!-- cited: 200 -->
 
 # %% jupyter={"source_hidden": true}
@@ -305,27 +234,58 @@ reveal("systems.3", "about 13 %",
        })
 
 # %% [markdown]
-# Why are idle slots dear? A token for one slot takes an H100 4.5 ms, the time to read all weights
-# (writing is *memory-bound*). For 64 slots it takes 6.3 ms. **So 64 slots cost 1.4 times as much as
-# one, and write 64
-# tokens.** <!-- cited: 4.5, 6.3, 1.4, 5.9, 5.3, 3.35, 1160, 1570, 5.8, 1.7, 9.7, 7.6e9, 8, 2.77, 6.8, 3.2 -->
-# Our queue gains 6.8 times. A real run gains less (a lone slot writes up to 1.4 times as fast,
-# lengths are capped, GRPO waits for whole groups): AReaL measured up to 2.77
-# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
+# **On a card, 64 slots that write cost 1.4 times as much as
+# one.** <!-- cited: 1.4, 2.77, 6.8 -->
+# Each token takes the reading of all weights, for one slot or for many (writing is *memory-bound*).
+# So idle slots are nearly pure loss.
 #
-# <details><summary>One level deeper: where do these times come from?</summary>
+# (Our queue gains 6.8 times. AReaL measured up to 2.77
+# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)): a lone slot writes faster than one of 64,
+# lengths are capped, and GRPO waits for whole groups.
+# [The times](statements/19_systems.ipynb#The-queue-in-milliseconds).)
+
+# %%
+score("systems.3")
+
+# %% [markdown]
+# **A question of the interview.** A minute, aloud, then unfold.
 #
-# The weights are 15 GB, and memory moves 3.35 TB/s. If the longest of 64 answers has 8,192 tokens,
-# the mean has some 1,160, and an answer that is being written holds 1,570 on average (long ones are
-# met more often). That is 5.8 GB of cache for 64: 1.7 ms.
+# <details><summary><b>Our GPUs idle during rollout. Why, and what do you do?</b></summary>
 #
-# Training on one token takes a card 8 · 7.6e9 / 4e14 seconds, on one token of each of 64 answers
-# 9.7 ms. Writing these takes 6.3 ms. With three cards training takes 3.2: about half as long, as in
-# our queue.
+# The batch waits for its longest answer. If there are more answers than slots, refill free slots
+# (continuous batching, the engine's default). Then run one batch ahead (on colocated cards: stop
+# writing when a batch is done, train, go on with the open answers, a *partial rollout*); cap the
+# length; separate trainer and engine, with cards moved until both take equally long. Watch the
+# step time, not utilisation: few slots are always busy and slow.
 # </details>
 #
-# What does running ahead cost? The answers get old. The **age** (staleness) of an answer is the
-# number of updates between its start and its use.
+# **Stop here.**
+
+# %% [markdown]
+# ## Third sitting: how old do the answers get?
+#
+# The queue of the second sitting: 64 slots, batches of 64, and one batch ahead. Answers are now
+# learned from by newer weights than they were begun with. The **age** (*staleness*) of an answer is
+# the number of updates between its start and its use. An answer is **open** at an update if it is
+# begun and not yet used. Here are six answers, used two at a time:
+#
+# | | update 1 | update 2 | update 3 | age |
+# |---|---|---|---|---|
+# | answers 1 and 2 | used | | | 0, 0 |
+# | answer 3 | open | used | | 1 |
+# | answer 4 | open | open | used | 2 |
+# | answer 5 | | used | | 0 |
+# | answer 6 | | open | used | 1 |
+# | **how often open** | 2 | 2 | 0 | 4 |
+#
+# Count the word *open*. Row by row it is the ages, column by column the open answers of an update:
+# 4 either way. In general, for $n$ answers, $U$ updates of $B$ answers each, and $\bar N$ open
+# answers on average: $n\cdot\overline{\text{age}}=U\cdot\bar N$. Each answer is used once, so
+# $n=U\cdot B$, and $\overline{\text{age}}=\bar N/B$.
+#
+# **The mean age is the number of open answers, counted in batches** (**Little's law**). One batch
+# ahead, at most 128 answers are not yet learned from, and at an update 64 of these are being used.
+# So at most 64 are open, one batch: the mean age is at most 1.
 
 # %% jupyter={"source_hidden": true}
 # the ages, printed
@@ -333,26 +293,9 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
       f"oldest of {len(ahead.staleness):,}: {ahead.staleness.max()}")
 
 # %% [markdown]
-# Why is the mean 1? At every update, put a mark on each *open* answer: begun, and not yet taken by
-# the trainer. In the end an answer has as many marks as its age. There are $n$ answers and $U$
-# updates, each of $B$ answers.
+# The mean has a cap, the oldest has none: the trainer takes whichever 64 are done first, and a long
+# answer is overtaken again and again.
 #
-# $$\begin{aligned}
-# \text{marks}&=n\cdot\overline{\text{age}}&&\text{answer by answer}\\
-# \text{marks}&=U\cdot\bar N&&\text{update by update: on average }\bar N\text{ answers are open}\\
-# n&=U\cdot B&&\textbf{assumed: each answer is used once}\\
-# \overline{\text{age}}&=\bar N/B&&\text{divide}
-# \end{aligned}$$
-# So **the mean age is the number of open answers at an update, counted in batches.** (This is
-# **Little's law**, L = λW, with time counted in updates.)
-#
-# With one batch ahead at most 128 answers are begun and not yet learned from. When an update ends,
-# 64 of them have just been learned from. So at most 64 are open, one batch, and the mean age is at
-# most 1. (Our slots use the whole limit: it is 1.) **The number of batches ahead caps the mean age.
-# It does not cap the oldest,** in this run 26, for no answer has a limit here: the trainer takes
-# whichever 64 are done first, and a long answer is overtaken again and again.
-
-# %% [markdown]
 # How do you get rid of the very old ones? Let the trainer take the answers **in the order they were
 # begun**: the first 64 belong to the first step, the next 64 to the second.
 
@@ -379,13 +322,9 @@ predict("systems.9", "One batch ahead, in order, in our queue. How old is "
 # the answer
 reveal("systems.9", "oldest 1, a step about 4.3",
        "Now **the number of batches ahead caps every age. The price is "
-       "waiting** for the slowest of a step's own 64. To write it takes "
-       f"{waits.time_per_step - 0.5:.1f}, to train 0.5, together "
-       f"{waits.time_per_step:.1f}. Two batches are on their way at a "
-       "time, so a step takes half of that at least, "
-       f"{waits.time_per_step / 2:.1f}. It takes "
-       f"{order.time_per_step:.1f}: one that is done early does not make "
-       "up for one that is late."
+       "waiting** for the slowest of a step's own 64: a step takes "
+       f"{order.time_per_step / ahead.time_per_step:.1f} times as long as "
+       f"before, {order.time_per_step:.1f}."
        f"\n\n{more}\nMore batches ahead buy speed with age.",
        instead={
            "oldest 1, a step about 1.1":
@@ -410,51 +349,23 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# A mean age of 0.5 is half a batch: 32 open answers. With S slots, always busy, S answers are being
-# written at an update. And while the trainer worked, for half a mean answer, S/2 more were done,
-# which now wait. So 1.5 S are open, at most 32, and S is 21. With 21 slots, one batch ahead, a step
-# takes 3.06. <!-- cited: 1.5, 21, 3.06, 1.11 --> The slots are always busy; yet 64 slots, busy 90 %
-# of the time, take 1.11: **busy is not fast.**
+# A mean age of 0.5 is half a batch: 32 open answers. With S slots, always busy, S are being written
+# at an update, and the S/2 that were done while the trainer worked are waiting. So 1.5 S are open,
+# at most 32, and S is 21. A step then takes 3.06. <!-- cited: 1.5, 21, 3.06, 1.11 --> **Busy is not
+# fast:** 64 slots, busy 90 % of the time, take 1.11.
 # </details>
 #
-# Does age hurt? We trained the course's small model for 40 updates on answers of age 0, 1, 4 or 8,
-# three seeds each. Each token is weighted by its ratio to the policy that wrote it, without a clip:
-# this is the age together with the noise of these weights.
-
-# %% jupyter={"source_hidden": true}
-# the ends, recorded
-runs = {0: "chain_stale_0"} | {
-    age: f"chain_stale_{age}_no_clip" for age in (1, 4, 8)}
-for age, run in runs.items():
-    print(f"age {age}: pass@1 after 2,560 answers",
-          *(f"{x:.2f}" for x in final(run)))
-
-# %% [markdown]
-# At age 8 two of three seeds end far lower, at age 4 all three a little. Age 1 is not clear. (All
-# answers of a run have one age here; what a few very old ones do, it does not say. The curves:
-# [S12](statements/19_systems.ipynb#S12-%C2%B7-how-old-may-data-be).) **So measure in your own run
-# what age costs.**
-
-# %% [markdown]
-# **The second sitting in 60 seconds.** All slots wait for the longest answer. Running one batch
-# ahead fills them, and makes answers old: the mean age is the open answers at an update, in
-# batches. Taken as they are done, a few get very old. Taken in order, no age exceeds the batches
-# ahead, and the steps wait. Log the step time and the ages, the oldest too. **Stop here.**
+# Does age hurt? We trained the course's small model on answers of one age, three seeds each,
+# without a clip. At age 8 two of three ended far lower, at age 4 all three a little; age 1 is not
+# clear ([S12](statements/19_systems.ipynb#S12-%C2%B7-how-old-may-data-be)). **Measure in your own
+# run what age costs. Stop here.**
 
 # %%
-score("systems.3", "systems.9")
+score("systems.9")
 
 # %% [markdown]
-# **Two questions of the interview.** A minute each, aloud, then unfold.
+# **A question of the interview.** A minute, aloud, then unfold.
 #
-# <details><summary><b>Our GPUs idle during rollout. Why, and what do you do?</b></summary>
-#
-# The batch waits for its longest answer. If there are more answers than slots, refill free slots
-# (continuous batching, the engine's default). Then run one batch ahead (on colocated cards: stop
-# writing when a batch is done, train, go on with the open answers, a *partial rollout*); cap the
-# length; separate trainer and engine, with cards moved until both take equally long. Watch the
-# step time, not utilisation: few slots are always busy and slow.
-# </details>
 # <details><summary><b>How stale may data be?</b></summary>
 #
 # Measure it. In our small model (three seeds, 40 updates, no clip) two of three at age 8 ended far
@@ -465,7 +376,7 @@ score("systems.3", "systems.9")
 # </details>
 
 # %% [markdown]
-# ## Third sitting: another program writes
+# ## Fourth sitting: another program writes
 #
 # Suppose no answer is old. The engine's policy $\mu$ still is not the trainer's $\pi$, because the
 # engine rounds differently. The **gap** of a token is log π − log μ, on tokens that the engine
@@ -476,7 +387,8 @@ score("systems.3", "systems.9")
 # be told which experts the engine used, and use the same (*routing replay*, R3).
 #
 # [Ma et al.](https://arxiv.org/abs/2510.11370) report the KL of a token between the two. While gaps
-# are small, it is about std²/2 in either direction (05), so we read the std of the gap off it.
+# are small, it is about std²/2 in either direction (05), so we read the std of the gap off it. (A
+# few large gaps would make it larger.)
 
 # %% jupyter={"source_hidden": true}
 # published, printed
@@ -529,10 +441,11 @@ reveal("systems.14", "nearly all",
        })
 
 # %% [markdown]
-# So a KL alone says little about a mixture. Ours has few flips, and large ones. In the 30B one 94 %
-# of the tokens are flipped in some layer; how large their gaps are is not
-# published. <!-- cited: 94 --> **Keep the engine's log-prob of
-# every token, and log the gap of fresh answers**, those of age 0: its std, and its tail.
+# The 30B mixture is not like ours. There 94 % of the tokens are flipped in some layer, and flips
+# make half of the KL: on average such a gap is √(2 · 0.00075 / 0.94) = 0.04, no larger than a
+# rounding's. Whether a few are large is not published. <!-- cited: 94, 0.00075, 0.94, 0.04 --> **So
+# keep the engine's log-prob of every token, and log the gap of fresh answers** (age 0): its std,
+# and its tail.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -568,17 +481,27 @@ reveal("systems.8", "send the weights to the engine again",
            "from step 290 on.",
        })
 
-# %% [markdown]
-# **The third sitting in 60 seconds.** The engine rounds differently, and in a mixture a rounding
-# can flip experts: replay them. Keep the engine's log-prob of every token, and log the gap of fresh
-# answers. There from the first step: settings, formats, experts. Growing from one step on: the
-# weights do not arrive. Only in old answers: age. **Stop here.**
-
 # %%
 score("systems.14", "systems.8")
 
 # %% [markdown]
-# ## Fourth sitting: what do you do about the gap?
+# **A question of the interview.** A minute, aloud, then unfold.
+#
+# <details><summary><b>The engine has a copy of the trainer's weights. Why do their log-probs differ?</b></summary>
+#
+# Other number formats, other kernels, other batch sizes: sums are rounded in another order. In a
+# mixture of experts a rounding can flip a router, and another network computes the token.
+# Published: a KL of 0.00064 a token in a dense 8B model, 0.0015 in a 30B mixture, about half of it
+# flips: 94 % of the tokens have another expert in one of 48 layers at least. What makes it smaller:
+# the engine's experts; a last layer in float32, which is cheap; float16 in place of bfloat16;
+# kernels whose sums do not depend on the batch, which are
+# slower. <!-- cited: 94, 48, 0.00064, 0.0015 -->
+# </details>
+#
+# **Stop here.**
+
+# %% [markdown]
+# ## Fifth sitting: what do you do about the gap?
 #
 # Say each answer aloud, then unfold.
 #
@@ -597,20 +520,11 @@ score("systems.14", "systems.8")
 # $\mathbb E[w]^2=e^{2m+s^2}$ and $\mathbb E[w^2]=e^{2m+2s^2}$. The share is their quotient,
 # $e^{-s^2}$. In short: **exp(−std² · T)**.
 #
-# With the gaps of the third sitting half of the answers count at 541 tokens in the dense 8B model,
-# and at 231, at most, in the 30B mixture. <!-- cited: 541, 231 --> **Answers of thousands of tokens
-# are too long for the exact weight.** And the formula may be too kind.
-#
-# We try it on 1,000 tokens of our small mixture, twice: with its flips, and with the experts
-# replayed, so that only small gaps are left.
-
-# %% jupyter={"source_hidden": true}
-# the formula, printed
-long = {"experts replayed": long_answers.compute(1000, replayed=True),
-        "with flips": long_answers.compute(1000)}
-for name, found in long.items():
-    print(f"{name:17s} std of the gap {found['std']:.4f}; by the formula "
-          f"{100 * found['formula'][-1]:.0f} % count")
+# Half count where std² · T = ln 2. With the gaps of the fourth sitting that is at 541 tokens in the
+# dense 8B model, and at 231 in the 30B mixture, or before, if a few gaps are
+# large. <!-- cited: 541, 231 --> **Answers of thousands of tokens are too long for the exact
+# weight.** And the formula may be too kind. We try it on our small mixture, where a few gaps are
+# very large, and once more with the experts replayed, where none is.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -623,6 +537,8 @@ predict("systems.13", "Our mixture is so small that we can count over all "
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
+long = {"experts replayed": long_answers.compute(1000, replayed=True),
+        "with flips": long_answers.compute(1000)}
 shares = ("| 1,000 tokens | formula | all answers | six batches of 512 |\n"
           "|---|---|---|---|\n")
 for name, found in long.items():
@@ -636,13 +552,14 @@ largest = (pi.table() - mu.table()).max().exp()
 # the answer
 reveal("systems.13", "replayed yes; with flips far fewer count",
        f"With small gaps the formula is right:\n\n{shares}\n"
-       "With flips it is not. Look at the picture of the flips again: on "
-       "the right nothing is far out, for the engine hardly ever writes a "
-       "token that π would write "
-       "far more often. Such a token has a weight of up to "
-       f"{largest:,.0f}; among our three million the largest was "
-       f"{long['with flips']['largest']:.0f}. **A batch shows only what "
-       "the engine wrote: it flatters.**",
+       "With flips it is not. Take a token with w = 1,000 that π writes in "
+       "one answer of 100: the engine writes it in one of 100,000. A batch "
+       "hardly ever meets it. But to E[w²] it adds 1,000² / 100,000 = 10, "
+       "and all other answers together about 1. In the three million "
+       "tokens we drew the largest w was "
+       f"{long['with flips']['largest']:.0f}, over all it is "
+       f"{largest:,.0f}. "
+       "**A batch shows only what the engine wrote: it flatters.**",
        instead={
            "both times, nearly":
            "It takes log w for normal. With small gaps it is. What if a "
@@ -668,80 +585,45 @@ task("systems.t3", long_answers.long_answers_explorer(),
 # <details><summary>What the task shows</summary>
 #
 # 80 tokens <!-- cited: 80, 92, 60, 83, 51 -->, a quarter of what the formula allows. There the best
-# batch says 92 %, the worst 60, the formula 83, and the truth is 51: what a batch has not met, it
-# cannot show. With the experts replayed all lines are one.
+# batch says 92 %, the worst 60, the formula 83, and the truth is 51: a batch cannot show what it
+# has not met. With the experts replayed batches, formula and truth agree. (Our few large gaps are
+# an extreme case. What carries over: a batch may be too kind, so log the tail.)
 # </details>
-# <details><summary>One level deeper: how does one count over all answers?</summary>
+# <details><summary>One level deeper: how does one count over all answers, and what does a batch miss?</summary>
 #
 # A token of this mixture depends on the four before it, so there are only 17⁴ contexts. What E[w²]
-# grows by after each of them is computed backwards, token by token.
+# grows by after each of them is computed backwards, token by token. One of π's answers in a hundred
+# makes nearly all of it; most batches of 512 hold none of these and look calm
+# ([counted](statements/19_systems.ipynb#What-a-batch-misses)).
 # </details>
 #
-# What does a batch miss? Let us leave out every token with a weight above 20.
-
-# %% jupyter={"source_hidden": true}
-# what the batches miss, printed
-log_pi, log_mu = pi.table(), mu.table()
-rare = log_pi - log_mu > torch.tensor(20.0).log()
-without = {"pi": log_pi, "mu": log_mu}
-kept = {of: table.masked_fill(rare, -torch.inf)
-        for of, table in without.items()}
-mass = {of: 1 / exact_share(kept[of], table, [1000])[1000]
-        for of, table in without.items()}
-left = mass["pi"]**2 * exact_share(kept["pi"], log_mu, [1000])[1000]
-print("answers of 1,000 tokens that hold such a token:")
-print(f"  {100 * (1 - mass['pi']):.1f} % of pi's, "
-      f"{100 * (1 - mass['mu']):.3f} % of the engine's")
-print(f"without them {100 * left:.0f} % would count")
-
-# %% [markdown]
-# One of π's answers in a hundred makes nearly all of E[w²] (almost all of that those with three
-# such tokens or more, which nobody will ever meet). Most batches of 512 hold none of them and look
-# calm; now and then one rules a batch. Without them the formula is about right. **Giving such
-# tokens less weight costs little.** (This is our mixture; the flips of a large one may be smaller.)
+# Beside the exact weight there are three ways out. They do not multiply over the answer: each
+# weighs a token by its own $w_t$, if at all, and takes the words before it as μ wrote
+# them. <!-- cited: 2, 5, 0, 10, 1, 0.036, 3.2 -->
 #
-# Three ways out. None multiplies over the answer: each looks at one token, and takes the words
-# before it as μ wrote them. That is their first bias.
+# | weight | | at w = 10 | at w = 1/10 | price |
+# |---|---|---|---|---|
+# | exact | ∏ $w_t$ | 10, times the others | 1/10, times the others | noise, exponential in the length |
+# | **TIS**, truncated importance sampling ([its authors](https://fengyao.notion.site/off-policy-rl)) | min($w_t$, 2) | 2 | 1/10 | bias: the words before, and the cap |
+# | **IcePop** ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)) | $w_t$, but 0 outside [1/2, 5] | 0 | 0 | bias: the words before, and lost pushes |
+# | no weight | 1 | 1 | 1 | bias: the whole gap |
 #
-# * **TIS**, truncated importance sampling: weight min($w_t$, 2)
-#   ([its authors](https://fengyao.notion.site/off-policy-rl))
-# * **IcePop:** weight $w_t$, but 0 outside [1/2, 5] <!-- cited: 2, 5, 0 -->
-#   ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855))
-# * **no weight at all**
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("systems.15", "A token of a wrong answer: the policy writes it "
-        "often, the engine seldom, w is 20. It should be pushed down 20 "
-        "times. Which of the three pushes it least?",
-        ["TIS", "no weight at all", "IcePop", "TIS and IcePop alike"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("systems.15", "IcePop",
-       "IcePop drops it, so the policy goes on writing it.\n\n"
-       "| weight | at w = 20 | at w = 1/20 | price |\n|---|---|---|---|\n"
-       "| exact | 20, times the others | 1/20, times the others | noise "
-       "that grows with length |\n"
-       "| TIS | 2 | 1/20 | bias: words before it, and the cap |\n"
-       "| IcePop | 0 | 0 | bias: words before it, and lost pushes |\n"
-       "| none | 1 | 1 | bias: the whole gap |\n",
-       instead={
-           "TIS": "TIS caps: it still pushes twice as hard as at w = 1.",
-           "no weight at all": "It pushes once, of 20 times. One of the "
-           "three pushes less.",
-           "TIS and IcePop alike": "Both hold it back. But at 20 TIS gives "
-           "2. And IcePop?",
-       })
-
-# %% [markdown]
-# Which bias is smallest depends on the gap. On large models TIS was the most robust, in
-# [one comparison](https://www.llmdata.com/blog/mismatch-praxis);
-# [statements 19](statements/19_systems.ipynb#The-corrections-side-by-side) counts ten rules in a
-# toy.
+# Where do they differ? A wrong answer holds a token at w = 10: the policy writes it often, the
+# engine seldom, so it should be pushed down 10 times as hard. TIS pushes twice as hard. IcePop,
+# which distrusts so large a w, does not push at all, and the policy goes on writing it. In
+# [one comparison](https://www.llmdata.com/blog/mismatch-praxis) on large models TIS was the most
+# robust. **With long answers start with TIS, and log how many tokens meet the cap. If they are
+# many, look for the cause.** (In the dense 8B model hardly a token meets it, so the rules hardly
+# differ there. All leave out the words before, whose log w has a std of 0.036 · √8192 = 3.2.
+# [Ten rules in a toy](statements/19_systems.ipynb#The-corrections-side-by-side).)
 #
-# So in long answers take TIS, and log how many tokens meet the cap. If they are many, look for the
-# cause.
+# Old answers *and* another engine? Split π/μ: ρ = π/π_old is what this step has moved, and π_old/μ
+# is age and gap. The first gets PPO's clip, the second is a constant weight $c$, here TIS':
+#
+# $$L=-\operatorname{mean}_t\; c\Big(\frac{\pi_{old}}{\mu}\Big)\,
+# \min\big(\rho A,\ \operatorname{clip}(\rho,1\pm\varepsilon)A\big),\qquad
+# c(w)=\min(w,2)$$
+# It is the **decoupled** loss of AReaL.
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -751,14 +633,14 @@ reveal("systems.15", "IcePop",
 # |---|---|
 # | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, and another program rounds otherwise |
 # | memory | 16 bytes a trained parameter, 2 a frozen one, and the KV cache: 2 · layers · kv heads · head size · bytes a token |
-# | traffic | ZeRO 0 and 1 send the model twice a step; 2 and 3 grow with the m micro-batches, m + 1 and 3m, and hide behind computing if these are long |
+# | traffic | ZeRO 0 and 1 send once a step, 2 and 3 after every micro-batch, which hides behind computing if these are long |
 # | age | its mean is the open answers at an update, in batches; the oldest has a cap if they are taken in order, and steps wait |
 # | engine | its rounding, and experts flipped by it, make a gap log π − log μ; replay the experts |
-# | weight | exact: no bias, but a share of exp(−std² · T) counts, or far fewer; TIS: min(w, 2) token by token, some bias |
+# | weight | exact: no bias, but a share of exp(−std² · T) counts, far less if a few gaps are large; TIS: min(w, 2) token by token, some bias |
 # | log | step time, age, the gap and its tail, tokens at the cap |
 
 # %%
-score("systems.13", "systems.15")
+score("systems.13")
 
 # %% [markdown]
 # ## Exercises
@@ -775,7 +657,7 @@ def my_memory(parameters, trained, frozen, gpus, stage):
 check.memory_bytes(my_memory)
 
 # %% [markdown]
-# **2 Measure** · 8 minutes, after the second. A log has, for n answers, when each was `begun` and
+# **2 Measure** · 8 minutes, after the third. A log has, for n answers, when each was `begun` and
 # when it was `taken` by the trainer, and the times of m `updates`. Return the mean age. Count the
 # updates after an answer was begun, up to the moment it is taken: one at that moment counts, one at
 # the moment it is begun does not.
@@ -789,7 +671,7 @@ def my_age(begun, taken, updates):
 check.queue_age(my_age)
 
 # %% [markdown]
-# **3 Implement** · 10 minutes, after the fourth. REINFORCE on the engine's answers with
+# **3 Implement** · 10 minutes, after the fifth. REINFORCE on the engine's answers with
 # truncated weights: mean over all tokens of −min(w_t, cap) A log π. Where the mask is 0, log-probs
 # may be −inf. Its gradient is checked too.
 #
@@ -822,26 +704,15 @@ check.silent_bug_systems(my_test)
 # %% [markdown]
 # ## In the interview
 #
-# A minute each, aloud, then unfold. The first three stand at the ends of the first two sittings.
+# A minute each, aloud, then unfold. Four stand at the ends of the sittings.
 #
-# <details><summary><b>The engine has a copy of the trainer's weights. Why do their log-probs differ?</b></summary>
-#
-# Other number formats, other kernels, other batch sizes: sums are rounded in another order. In a
-# mixture of experts a rounding can flip a router, and another network computes the token.
-# Published: a KL of 0.00064 a token in a dense 8B model, 0.0015 in a 30B mixture, about half of it
-# flips: 94 % of the tokens have another expert in one of 48 layers at least. What makes it smaller:
-# the engine's experts; a last layer in float32, which is cheap; float16 in place of bfloat16;
-# kernels whose sums do not depend on the batch, which are
-# slower. <!-- cited: 94, 48, 72.7, 1163, 36, 145, 82, 53, 90, 5.0, 0.8, 1.6, 2.1, 0.00064, 0.0015 -->
-# </details>
 # <details><summary><b>Truncated importance sampling or IcePop?</b></summary>
 #
-# Not the exact weight of the whole answer: the share of answers that count falls exponentially with
-# length, and if a few gaps are large, a batch does not show it. A token's own weight has less noise
-# and some bias. TIS keeps a token beyond the cap with weight 2, IcePop drops it on both sides of
-# its band. It matters for a wrong token that the policy writes often and the engine seldom: its
-# push down should count 20 times, say. TIS gives 2, IcePop none. In one comparison on large models
-# TIS was the most robust. Log the tokens beyond the cap, by the sign of A.
+# Not the exact weight: the share of answers that count falls exponentially with length. A token's
+# own weight has less noise and some bias. TIS keeps a token beyond the cap with weight 2, IcePop
+# drops it, also a wrong one that the engine seldom writes and that should be pushed down hardest.
+# In one comparison on large models TIS was the most robust. Log the tokens beyond the cap, by the
+# sign of A.
 # </details>
 #
 # The other four can wait for another evening.
@@ -855,32 +726,16 @@ check.silent_bug_systems(my_test)
 # </details>
 # <details><summary><b>The model fits, and the loss runs out of memory. Why?</b></summary>
 #
-# The logits: tokens times vocabulary times 4 bytes. 8,192 tokens and 152,064 words are 5.0 GB,
+# <!-- cited: 5.0, 0.8, 1.6, 2.1 --> The logits: tokens times vocabulary times 4 bytes. 8,192 tokens and 152,064 words are 5.0 GB,
 # and loss and backward pass may hold three such. Compute the log-probs in pieces of a few hundred
 # tokens. Then the explorer's activations are 0.8 GB for the logits, 1.6 for the layers' inputs
 # and 2.1 for one layer computed anew, each rounded.
 # </details>
-# <details><summary><b>Now the model has 72B parameters. What changes?</b></summary>
-#
-# Training takes 16 · 72.7 = 1,163 GB: with ZeRO 3 on 32 cards 36 GB each. The engine's copy, 145
-# GB, no longer fits a card. So four cards share it (*tensor parallel*): each keeps a quarter of
-# every matrix and of the KV heads, 36 GB and 82 KB a token, and they add up their results twice a
-# layer, over NVLink. If the engine may use 90 % of the cards, while the trainer is offloaded, 53
-# answers of 8,192 tokens fit on the four. When the cache is full, the engine stops the newest
-# answer, frees its cache and computes it anew later (*preemption*): put that in the log.
-# </details>
 # <details><summary><b>The data are old and the engine differs. Write the loss.</b></summary>
 #
-# Split π/μ into π/π_old, what this step has moved, and π_old/μ, age and gap. The first gets PPO's
-# clip. The second is a constant factor, capped or masked. It takes one extra forward pass over the
-# batch, without a gradient; μ's log-probs were stored. With π/μ in the clip, the clip would also
-# cut what only the engine did:
-#
-# $$L=-\operatorname{mean}_t\; c\Big(\frac{\pi_{old}}{\mu}\Big)\,
-# \min\big(\rho A,\ \operatorname{clip}(\rho,1\pm\varepsilon)A\big),\qquad
-# \rho=\frac{\pi}{\pi_{old}}$$
-#
-# $c$ is a rule of the fourth sitting. AReaL calls this loss *decoupled*.
+# The decoupled loss at the end of the fifth sitting. It takes one extra forward pass over the
+# batch for π_old, without a gradient; μ's log-probs were stored. With π/μ in the clip, the clip
+# would also cut what only the engine did.
 # </details>
 #
 # Paged caches, batch invariance, FP8, parallel matrix products, and the sentences one hears:

@@ -31,7 +31,7 @@ EXPORT = "rlnb-progress-1"
 KINDS = ("guesses", "tasks", "exercises", "statements")
 MINUTES = re.compile(
     r"\b(\d+) minutes\b(?:, then (\d+) in a second sitting"
-    r"(?:(?:,| and) (\d+) in a third(?: and (\d+) in a fourth)?)?)?"
+    r"(?:(?:,| and) (\d+) in a third(?:(?:,| and) (\d+) in a fourth(?: and (\d+) in a fifth)?)?)?)?"
 )
 
 

@@ -16,11 +16,13 @@ import warnings
 import pytest
 import torch
 from chat_models import random_model
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from rlnb.training import BadInput, Sampling, encode_prompts, sample
 from rlnb.training.sampling import graph_decoder
 from rlnb.training.sampling.capture import capture
 from rlnb.training.sampling.graph_decoder import Decoder, make_way
+from rlnb.training.sampling.one_token import NAME
 from rlnb.training.sampling.room_size import room_bytes
 from rlnb.training.sampling.rooms import Room
 
@@ -369,15 +371,14 @@ def test_an_overflow_does_not_come_back_in_later_rollouts(shipped, prompts):
 
 
 def test_attention_gets_one_bias_of_its_own_type(shipped, prompts, monkeypatch):
-    seen, plain = [], torch.nn.functional.scaled_dot_product_attention
+    seen, plain = [], ALL_ATTENTION_FUNCTIONS[NAME]
 
-    def note(query, key, value, attn_mask=None, **options):
-        if query.shape[2] <= 2:  # one new token; heads that share keys may stand in its place
-            seen.append((attn_mask.dtype, attn_mask.data_ptr()))
-        return plain(query, key, value, attn_mask=attn_mask, **options)
+    def note(module, query, key, value, attention_mask, **options):
+        seen.append((query.shape[2], attention_mask.dtype, attention_mask.data_ptr()))
+        return plain(module, query, key, value, attention_mask, **options)
 
     decoder, model = Decoder(), copy.deepcopy(shipped[0]).to(torch.bfloat16)
-    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", note)
+    monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, NAME, note)
     decoder(model, prompts, 2, Sampling(0.0, max_new_tokens=5), **ENDS)
     (room,) = decoder.rooms.values()
-    assert seen and set(seen) == {(torch.bfloat16, room.bias.data_ptr())}
+    assert seen and set(seen) == {(1, torch.bfloat16, room.bias.data_ptr())}

@@ -1,8 +1,7 @@
 """What only a GPU can show: real graphs, a capture that really fails, bytes that torch measured.
 
-Skipped where torch sees none. On an H100 (torch 2.11.0, transformers 5.17.0) five of the seven that
-do not need bitsandbytes passed; the other two were wrong themselves (one recomputed nothing, one
-had no reward to learn from) and have not been run there since.
+Skipped where torch sees none. On an H100 (torch 2.11.0, transformers 5.17.0) all passed, those for
+bitsandbytes apart, which was not there.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from rlnb.training.models.precision import compiled_layers, recomputed_layers
 from rlnb.training.models.small_model import build_model
 from rlnb.training.sampling.capture import capture
 from rlnb.training.sampling.graph_decoder import Decoder
+from rlnb.training.sampling.one_token import one_token_attention
 from rlnb.training.sampling.scoring import token_logprobs
 from rlnb.training.step import collect, start, step
 from rlnb.training.studies.gpu_budget import memory, of_recipe, shape_of
@@ -51,6 +51,19 @@ def test_graphs_write_what_the_eager_form_and_sample_write(on_gpu):
         for _ in range(3)
     ]  # fmt: skip
     assert torch.equal(drawn[1].completion_ids, drawn[2].completion_ids)  # both from graphs
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_one_token_attention_sums_in_float32_over_keys_as_they_lie(dtype):
+    query, key = torch.randn(64, 8, 1, 64), torch.randn(64, 4, 128, 64)
+    value, bias = torch.randn_like(key), torch.zeros(64, 1, 1, 100)
+    bias[:32, ..., :9] = -torch.inf
+    given = [x.to("cuda", dtype) for x in (query, key, value, bias)]
+    given[1:3] = (x[:, :, :100] for x in given[1:3])  # a window: the memory goes on
+    found, _ = one_token_attention(None, *given, scaling=0.125)
+    want, _ = one_token_attention(None, *(x.double().cpu() for x in given), scaling=0.125)
+    rounding = 4 * torch.finfo(dtype).eps * value.abs().max().item()
+    assert found.dtype == dtype and (found.double().cpu() - want).abs().max() < rounding
 
 
 def test_a_capture_that_fails_leaves_the_process_as_it_was(on_gpu):

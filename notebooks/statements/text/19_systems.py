@@ -98,6 +98,45 @@ for kind, master in ((torch.float32, 0), (torch.bfloat16, 4)):
 settle("S07", "it depends")
 
 # %% [markdown]
+# ## What ZeRO sends
+#
+# Four cards, 128 micro-batches a step, in *sizes of the model*. At stage 0 a card sends its
+# gradient to be summed (*reduce-scatter*), and then its part of the sums to the others
+# (*all-gather*). At stages 0 and 1 it adds up its micro-batches in a gradient of its own. At stage
+# 2 it has room for its own piece only: the rest leaves after every micro-batch. Stage 3 also
+# fetches the weights, before each forward and each backward pass. Counted on a ring of cards that
+# add up.
+
+# %%
+from rlnb.toys import ring
+
+cards, micro, whole = 4, 128, 2 * cluster_memory.QWEN_7B.parameters
+print(f"stage   1 micro-batch   {micro} micro-batches")
+for stage in range(4):
+    once, sent = (ring.step(stage, cards, micro=m)[1] for m in (1, micro))
+    print(f"{stage}     {once * cards / (cards - 1):10.0f}"
+          f"{sent * cards / (cards - 1):18.0f}")
+computing = 128 * 8192 * 8 * cluster_memory.QWEN_7B.parameters / 4e14
+print(f"\nstage 3: computing {computing:.0f} s; traffic in a box "
+      f"{sent * whole / 450e9:.0f} s, over a network "
+      f"{sent * whole / 50e9:.0f} s")
+
+# %% [markdown]
+# The first column is why one says that stage 2 costs nothing.
+#
+# * Computing: 8 operations a parameter and token (2 forward, 4 backward, 2 for layers that are
+#   computed anew) · 7.6e9 parameters · 128 answers of 8,192 tokens, at 4e14 a second (we assume
+#   40 % of an H100's peak).
+# * Traffic: 384 · 15.2 GB · 3/4 (a card keeps its own quarter), at 450 GB/s inside a box, 50 GB/s
+#   over a network.
+# * So a micro-batch of stage 3 hides its traffic from 500 tokens on in a box, from 4,500 over the
+#   network. If the answers have 1,160 tokens on average, computing takes 23 s: still enough in a
+#   box.
+#   <!-- cited: 8, 4, 7.6e9, 40, 384, 15.2, 450, 50, 500, 4500, 1160, 23, 88 -->
+# * Many trainers sum the micro-batches' gradients in float32. Then stage 1 needs 88 GB on each of
+#   the four cards, and in the lesson's task stage 2 is the smallest that fits.
+
+# %% [markdown]
 # ## Gradients that are scaled
 
 # %% [markdown]
@@ -539,6 +578,30 @@ settle("S20", "true")
 # expert parallel tokens to their experts and back (all-to-all). ZeRO is data parallel with the
 # state cut up.
 
+# %% [markdown]
+# ### The queue in milliseconds
+#
+# What a token costs a card in the lesson's queue, 7.6e9 parameters on an H100:
+# <!-- cited: 7.6e9, 15, 3.35, 4.5, 1160, 1570, 5.8, 1.7, 6.3, 8, 9.7, 3.2, 1.4 -->
+#
+# * The weights are 15 GB, and memory moves 3.35 TB/s: 4.5 ms a token for one slot.
+# * If the longest of 64 answers has 8,192 tokens, the mean has some 1,160, and an answer that is
+#   being written holds 1,570 on average (long ones are met more often). That is 5.8 GB of cache for
+#   64 slots, 1.7 ms: together 6.3 ms, 1.4 times as much as for one.
+# * Training on one token takes a card 8 · 7.6e9 / 4e14 seconds, on one token of each of 64 answers
+#   9.7 ms. With three cards it takes 3.2: about half as long as writing, as in the queue.
+
+# %% [markdown]
+# ### 72 billion parameters
+#
+# Training takes 16 · 72.7 = 1,163 GB: with ZeRO 3 on 32 cards 36 GB each. The engine's copy, 145
+# GB, no longer fits a card. So four cards share it (*tensor parallel*): each keeps a quarter of
+# every matrix and of the KV heads, 36 GB and 82 KB a token, and they add up their results twice a
+# layer, over NVLink. If the engine may use 90 % of the cards, while the trainer is offloaded, 53
+# answers of 8,192 tokens fit on the four. When the cache is full, the engine stops the newest
+# answer, frees its cache and computes it anew later (*preemption*): put that in the
+# log. <!-- cited: 16, 72.7, 1163, 32, 36, 145, 82, 90, 53 -->
+
 # %% [markdown] tags=["cited:S19"]
 # ### S19 · which framework when
 #
@@ -610,6 +673,37 @@ explorers.engine_rules_explorer()
 # %% [markdown]
 # Above the band with A < 0: wrong answers that the policy writes often and the engine seldom. In
 # the policies left behind, at least 95 % <!-- cited: 95 --> of the wrong answers hold such a token.
+
+# %% [markdown]
+# ### What a batch misses
+#
+# The lesson's small mixture, with flips, answers of 1,000 tokens: which answers make E[w²], where
+# hardly any counts? Leave out every token with a weight above 20, over all answers.
+
+# %%
+from rlnb.toys.router import RouterPolicy
+from rlnb.toys.router_answers import exact_share
+
+router = RouterPolicy(seed=0)
+log_pi, log_mu = router.table(), router.rounded().table()
+rare = log_pi - log_mu > torch.tensor(20.0).log()
+cut = {"pi": log_pi.masked_fill(rare, -torch.inf),
+       "mu": log_mu.masked_fill(rare, -torch.inf)}
+mass = {of: 1 / exact_share(cut[of], table, [1000])[1000]
+        for of, table in (("pi", log_pi), ("mu", log_mu))}
+left = mass["pi"]**2 * exact_share(cut["pi"], log_mu, [1000])[1000]
+print("answers of 1,000 tokens that hold such a token:")
+print(f"  {100 * (1 - mass['pi']):.1f} % of pi's, "
+      f"{100 * (1 - mass['mu']):.3f} % of the engine's")
+print(f"all answers, share that counts: with them "
+      f"{exact_share(log_pi, log_mu, [1000])[1000]:.4%}, "
+      f"without them {left:.0%}")
+
+# %% [markdown]
+# One of π's answers in a hundred makes nearly all of E[w²], and almost all of that is made by
+# answers with three such tokens or more, which no run will meet. About one batch of 512 in thirteen
+# holds one such answer, which then rules it; the others look calm. Giving such tokens less weight
+# costs little here. (The flips of a large mixture may be smaller.) <!-- cited: 13 -->
 
 # %% [markdown]
 # ### Who is left behind?

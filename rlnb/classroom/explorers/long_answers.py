@@ -107,7 +107,8 @@ def build(figure, data):
     ):
         left.text(11, y, text, color=color, fontsize=11, weight="bold")
     right = figure.add_axes((0.67, 0.18, 0.31, 0.77))
-    right.set(xlim=(BINS[0], BINS[-1]), ylim=(0, 0.62), yticks=())
+    right.set(xlim=(BINS[0], BINS[-1]), ylim=(0, 0.62))
+    right.set_yticks([0, 0.25, 0.5], ["0", "¼", "½"])
     right.set_xticks(range(-4, 4, 2), ["0.0001", "0.01", "1", "100"])
     right.set_xlabel("weight w of an answer", fontsize=TEXT)
     right.set_ylabel("answers of a batch", fontsize=TEXT)

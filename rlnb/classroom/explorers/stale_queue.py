@@ -18,9 +18,9 @@ COLORS = (SKY, ORANGE, PURPLE, GREEN, WINE, BLUE)
 STEPS_SHOWN = 20
 OLDEST = 8
 CAPTION = (
-    "Left: up to 16 of the slots, below them the trainer in black. A bar is an answer, its colour "
-    "the update that made its weights (six colours, then again), white is waiting. Right: the ages "
-    "of the answers when they are learned from."
+    "Left: up to 16 of the slots, those that a step waits for among them; below, in black, the "
+    "trainer. A bar is an answer, its colour the update that made its weights (six colours, then "
+    "again), white is waiting. Right: the ages of the answers when they are learned from."
 )
 
 
@@ -42,10 +42,13 @@ def compute(
     run = simulate(slots, BATCH, lag, tail, TRAIN, STEPS, in_order=in_order)
     begin = run.steps[STEPS // 2][0]
     seen = [a for a in run.written if a.finished > begin and a.begun < begin + WINDOW]
-    longest = max(seen, key=lambda a: min(a.finished, begin + WINDOW) - max(a.begun, begin)).slot
-    row = {slot: slot for slot in range(min(ROWS, slots))}
-    if longest not in row:  # the slot that all wait for is always shown
-        row = {k: k for k in range(ROWS - 1)} | {longest: ROWS - 1}
+    end = begin + WINDOW
+    waited = [max(seen, key=lambda a: min(a.finished, end) - max(a.begun, begin)).slot]
+    for batch, (low, _) in zip(run.trained, run.steps, strict=True):
+        if begin < low < end:  # the slot that this step waited for is shown
+            waited.append(max(batch, key=lambda a: a.finished).slot)
+    shown = sorted(list(dict.fromkeys([*waited, *range(slots)]))[: min(ROWS, slots)])
+    row = {slot: k for k, slot in enumerate(shown)}
     bars = []
     for a in (a for a in seen if a.slot in row):
         low, high = max(a.begun, begin), min(a.finished, begin + WINDOW)

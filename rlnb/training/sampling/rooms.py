@@ -15,6 +15,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.cache_utils import Cache, DynamicLayer
 
+from rlnb.training.sampling.one_token import reading_once
 from rlnb.training.sampling.room_size import WINDOW, rounded
 from rlnb.training.sampling.sampler import Sampling, draw, is_end
 
@@ -163,13 +164,14 @@ class Room:
             SlotLayer(keys[:n, :, :window], values[:n, :, :window], self.slot)
             for keys, values in self.memory
         ]
-        out = model(
-            self.token[:n, None],
-            attention_mask=self.bias[:n, :, :, :window],
-            position_ids=self.position[:n],
-            past_key_values=Cache(layers=layers),
-            use_cache=True,
-        )
+        with reading_once(model):
+            out = model(
+                self.token[:n, None],
+                attention_mask=self.bias[:n, :, :, :window],
+                position_ids=self.position[:n],
+                past_key_values=Cache(layers=layers),
+                use_cache=True,
+            )
         self.slot.add_(1)
         self.take(out.logits[:, -1], sampling)
 

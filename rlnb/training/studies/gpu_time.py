@@ -6,8 +6,8 @@
 The bound is from below: no such step is faster on that card. The estimate adds what a bound leaves
 out (elementwise kernels, launches, the host) at shares of the data sheet that are guesses; it
 serves to choose between plans, not to promise a time. On an H100 two steps of 8,192 answers took
-1.7 and 1.9 times what it says (tests/benchmarks/README.md); page 21's plans reckon with SLOWER
-times the estimate.
+0.9 and 1.03 times what it says, page 21's plans 1.1 to 2.7 times, the smallest most
+(tests/benchmarks/README.md); the plans reckon with SLOWER times the estimate.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ OF_RATE, OF_BANDWIDTH = 0.4, 0.75  # shares of the data sheet that small kernels
 REPLAYED, LAUNCHED = 2.5e-6, 6e-6  # seconds of a kernel that has nothing to do
 KERNELS = 45  # of a layer's forward pass; its backward pass has twice as many
 FACTORS = 35  # more with LoRA: two products, two casts and a sum beside each of seven maps
-SLOWER = 2.0  # seconds of a measured step over those estimated, rounded up
+SLOWER = 2.0  # seconds of a measured step over those estimated: 1.1 to 2.7
 HOST = 20e-6  # seconds per answer: ids to text (8 us on a CPU core), the verifier, its prompt
 
 
