@@ -9,12 +9,11 @@
 # %% [markdown]
 # # 19 · Systems: where do the time, the memory and the mismatch come from?
 #
-# **After this page** you can count what fills a GPU (first sitting), say why it waits (second) and
-# how old its data get (third), what changes when another program writes the answers (fourth), and
-# what to do about it (fifth).
+# **After this page** you can count what fills a GPU, say why it waits and how old its data get,
+# what changes when another program writes the answers, and what to do about it.
 #
-# 12 minutes, then 6 in a second sitting, 10 in a third, 8 in a fourth and 14 in a fifth (tired, up
-# to twice that)
+# 10 minutes, then 6 in a second sitting, 9 in a third, 8 in a fourth, 9 in a fifth and 8 in a sixth
+# (tired, up to twice that)
 # · exercises 34 more ·
 # after 04 (importance sampling), 08 (GRPO) · ZeRO:
 # [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
@@ -118,21 +117,14 @@ print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 #
 # How do you make it fit? Take several cards, say four, which first write and then train
 # (*colocated*). Each computes the gradient of its own answers. **ZeRO** says what it
-# keeps: <!-- cited: 122, 53, 42, 30, 2, 129, 384 -->
+# keeps: <!-- cited: 122, 53, 42, 30 -->
 #
-# | stage | each of four cards keeps, to train | GB | sends a step |
-# |---|---|---|---|
-# | 0, plain *data parallelism* | everything | 122 | 2 |
-# | 1 | of AdamW the part for its quarter of the weights; it updates this quarter and sends it round | 53 | 2 |
-# | 2 | of the gradients, too, only its quarter | 42 | 129 |
-# | 3, FSDP | of the weights, too; the others are fetched when they are needed (the reference likewise) | 30 | 384 |
-#
-# Traffic is in sizes of the model, for 128 answers a card, taken one at a time (**micro-batches**).
-# At stages 0 and 1 a card adds up its gradients at home. From stage 2 on it has no room for a whole
-# gradient, so it sends after every micro-batch; stage 3 also fetches the weights, twice for each.
-# **A higher stage is free where its traffic hides behind computing, and dear where it does not:
-# with short micro-batches or a slow network**
-# ([counted, in seconds](statements/19_systems.ipynb#What-ZeRO-sends)).
+# | stage | each of four cards keeps, to train | GB |
+# |---|---|---|
+# | 0, plain *data parallelism* | everything | 122 |
+# | 1 | AdamW's numbers for a quarter of the weights only | 53 |
+# | 2 | the gradients, too, for this quarter only | 42 |
+# | 3, FSDP | the weights, too (and the reference's); the others are fetched when they are needed | 30 |
 #
 # The engine stays whole on each card.
 #
@@ -152,11 +144,25 @@ task("systems.t1", full_card.full_card_explorer(),
 # <details><summary>What the task shows</summary>
 #
 # Neither alone is enough. At its fullest moment the card would hold 213 GB. Offloading alone brings
-# that to 142, stage 3 alone to 110. With offloading, writing and training no longer share the card,
-# and stage 1 is enough: 75 GB while it writes (tight: the engine, vLLM say, needs
-# `gpu_memory_utilization` at 0.95), 73 while it trains. <!-- cited: 73, 38, 50, 0.95 -->
-# The price: once a step the weights and AdamW's quarter, 38 GB, go to main memory, and come back
-# with the reference's 15. At 50 GB/s that takes two seconds.
+# that to 142, stage 3 alone to 110. Together they do: with offloading, writing and training no
+# longer share the card, and stage 1 is enough: 75 GB while it writes, 73 while it
+# trains. <!-- cited: 73, 38, 50 --> The price: once a step the weights and AdamW's quarter, 38 GB,
+# go to main memory, and come back with the reference's 15. At 50 GB/s that takes two seconds.
+# </details>
+# <details><summary>One level deeper: what does a higher stage cost?</summary>
+#
+# Traffic between the cards. In *sizes of the model* a step, on many cards, the policy alone:
+# <!-- cited: 2, 3, 129, 384, 128, 1 -->
+#
+# | stage | one micro-batch | 128, one answer each |
+# |---|---|---|
+# | 0, 1 | 2 | 2: the gradients are added up at home and summed once, then sums or weights are sent |
+# | 2 | 2 | 129: the gradients are sent after each, then the weights once |
+# | 3 | 3 | 384: so are the gradients, and the weights are fetched twice for each |
+#
+# A higher stage is free where its traffic hides behind computing, and dear where it does not: with
+# short micro-batches or a slow network
+# ([counted, in seconds](statements/19_systems.ipynb#What-ZeRO-sends)).
 # </details>
 
 # %%
@@ -184,12 +190,11 @@ score("systems.1")
 # own. We simulate a queue:
 #
 # * **64 slots.** A slot is a place for one answer that is being written.
-# * **A batch of 64 answers** makes a training step, for which the trainer takes half as long as a
-#   mean answer takes to write.
+# * **A batch of 64 answers** makes a training step. Writing a mean answer takes 1, training on a
+#   batch 0.5.
 # * **Lengths:** their log is normal, with a std of 1, the **spread**.
-# * **Batches ahead:** 0 for now. The slots begin 64 answers, and wait for the update that learns
-#   from them. With 1 they may begin up to 128 before it, with 2 up to 192. An answer keeps the
-#   weights it began with.
+# * **Batches ahead.** At 0 the slots begin 64 answers, and stop until the update that learns from
+#   them. At 1 they stop at 128, at 2 at 192. An answer keeps the weights it began with.
 #
 # Times are means over 200 steps. <!-- cited: 200 -->
 
@@ -234,15 +239,14 @@ reveal("systems.3", "about 13 %",
        })
 
 # %% [markdown]
-# **On a card, 64 slots that write cost 1.4 times as much as
-# one.** <!-- cited: 1.4, 2.77, 6.8 -->
-# Each token takes the reading of all weights, for one slot or for many (writing is *memory-bound*).
-# So idle slots are nearly pure loss.
+# Why are idle slots dear? For each token a card reads the weights, 15.2 GB, once for all slots, and
+# the cache of each. Say an answer that is being written holds 1,570 tokens: 64 slots have 5.8 GB.
+# So 64 slots read 21 GB a token, one slot reads 15.3. **64 slots take 1.4 times as long as one, and
+# write 64 tokens.** <!-- cited: 15.2, 1570, 5.8, 21, 15.3, 1.4, 2.77, 6.8 -->
 #
-# (Our queue gains 6.8 times. AReaL measured up to 2.77
-# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)): a lone slot writes faster than one of 64,
-# lengths are capped, and GRPO waits for whole groups.
-# [The times](statements/19_systems.ipynb#The-queue-in-milliseconds).)
+# A lone slot is a little faster, then, than our queue has it, real lengths are capped, and GRPO
+# waits for whole groups: our queue gains 6.8 times, AReaL measured up to 2.77
+# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 
 # %%
 score("systems.3")
@@ -267,7 +271,7 @@ score("systems.3")
 # The queue of the second sitting: 64 slots, batches of 64, and one batch ahead. Answers are now
 # learned from by newer weights than they were begun with. The **age** (*staleness*) of an answer is
 # the number of updates between its start and its use. An answer is **open** at an update if it is
-# begun and not yet used. Here are six answers, used two at a time:
+# begun, and used only later. Here are six answers, used two at a time:
 #
 # | | update 1 | update 2 | update 3 | age |
 # |---|---|---|---|---|
@@ -284,8 +288,8 @@ score("systems.3")
 # $n=U\cdot B$, and $\overline{\text{age}}=\bar N/B$.
 #
 # **The mean age is the number of open answers, counted in batches** (**Little's law**). One batch
-# ahead, at most 128 answers are not yet learned from, and at an update 64 of these are being used.
-# So at most 64 are open, one batch: the mean age is at most 1.
+# ahead, at most 128 answers are begun and not yet learned from. An update uses 64 of them. So at
+# most 64 are open, one batch, and the mean age is at most 1.
 
 # %% jupyter={"source_hidden": true}
 # the ages, printed
@@ -304,12 +308,13 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 lags = {lag: simulate(slots=64, batch=64, lag=lag, tail=1.0, steps=400,
                       in_order=True) for lag in (0, 1, 2, 4)}
 order = lags[1]
-more = ("| batches ahead, in order | mean age | oldest | step |\n"
-        "|---|---|---|---|\n")
+more = ("| batches ahead, in order | mean age | oldest | step "
+        f"| {waits.time_per_step:.1f} / (k + 1) |\n|---|---|---|---|---|\n")
 for lag, run in lags.items():
     ages = run.staleness
     more += (f"| {lag} | {ages.mean():.1f} | {ages.max()} | "
-             f"{run.time_per_step:.1f} |\n")
+             f"{run.time_per_step:.1f} "
+             f"| {waits.time_per_step / (lag + 1):.1f} |\n")
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -322,17 +327,18 @@ predict("systems.9", "One batch ahead, in order, in our queue. How old is "
 # the answer
 reveal("systems.9", "oldest 1, a step about 4.3",
        "Now **the number of batches ahead caps every age. The price is "
-       "waiting** for the slowest of a step's own 64: a step takes "
-       f"{order.time_per_step / ahead.time_per_step:.1f} times as long as "
-       f"before, {order.time_per_step:.1f}."
+       "waiting** for the slowest of a step's own 64. With k batches "
+       "ahead that one has k + 1 steps to be done, so a step takes about "
+       f"{waits.time_per_step:.1f} / (k + 1), and somewhat more, for slow "
+       "answers do not come evenly."
        f"\n\n{more}\nMore batches ahead buy speed with age.",
        instead={
            "oldest 1, a step about 1.1":
            "Right about the age. But who waits for the slowest of the "
            "step's own 64?",
            "oldest 1, a step about 2.5":
-           "The trainer waits for the slowest of a step's own 64. How much "
-           "time does that one have, with one batch ahead?",
+           "The slowest of a step's own 64 takes 7.1, and has two steps' "
+           "time. So a step takes 3.8 at least.",
            "oldest 26, a step about 1.1":
            "An answer cannot be overtaken any more. So how many updates "
            "can pass until its own?",
@@ -343,22 +349,24 @@ reveal("systems.9", "oldest 1, a step about 4.3",
 task("systems.t2", stale_queue.stale_queue_explorer(),
      ("With a spread of 1 or more, keep the mean age at 0.5 or less, and "
       "find the shortest step. Reckon first: how many answers may be open "
-      "at an update, and how many slots is that?",
+      "at an update? (They are not all being written: try 32 slots.)",
       stale_queue.fresh_and_quick))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# A mean age of 0.5 is half a batch: 32 open answers. With S slots, always busy, S are being written
-# at an update, and the S/2 that were done while the trainer worked are waiting. So 1.5 S are open,
-# at most 32, and S is 21. A step then takes 3.06. <!-- cited: 1.5, 21, 3.06, 1.11 --> **Busy is not
-# fast:** 64 slots, busy 90 % of the time, take 1.11.
+# A mean age of 0.5 is half a batch: 32 open answers. But with 32 slots 48 are open: 32 are being
+# written, and 16 wait. For the trainer works for half a mean answer, and in this time half of the
+# slots finish one. So 1.5 times the slots are open, at most 32: that is 21 slots. A step then takes
+# 3.06. <!-- cited: 48, 16, 1.5, 21, 3.06, 1.11, 0.90, 0.91, 0.88, 0.83, 0.87, 0.65, 0.89, 0.74 -->
+# **Busy is not fast:** 64 slots, busy 90 % of the time, take 1.11.
 # </details>
 #
 # Does age hurt? We trained the course's small model on answers of one age, three seeds each,
-# without a clip. At age 8 two of three ended far lower, at age 4 all three a little; age 1 is not
-# clear ([S12](statements/19_systems.ipynb#S12-%C2%B7-how-old-may-data-be)). **Measure in your own
-# run what age costs. Stop here.**
+# without a clip. Share of right answers at the end: age 0: 0.90, 0.91, 0.90; age 4: 0.88, 0.83,
+# 0.87; age 8: 0.65, 0.89, 0.74. Age 1 is not clear
+# ([S12](statements/19_systems.ipynb#S12-%C2%B7-how-old-may-data-be)). **Measure in your own run
+# what age costs.**
 
 # %%
 score("systems.9")
@@ -399,9 +407,10 @@ for name, kl in PUBLISHED.items():
     print(f"{name:24s}   {kl:8.5f}   {(2 * kl) ** 0.5:14.3f}")
 
 # %% [markdown]
-# Replay halves the KL: flips make about half of it. What does a flip do to a single token? We look
-# at a small mixture of our own, random and untrained: in four layers each token uses one of eight
-# experts. A copy whose weights were rounded to bfloat16 writes, the unrounded one scores.
+# Replay halves the KL: flips make about half of it. What can a flip do to a single token? We look
+# at an extreme case, a small mixture of our own, random and untrained: in four layers each token
+# uses one of eight experts. A copy whose weights were rounded to bfloat16 writes, the unrounded one
+# scores.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the measurement, folded
@@ -425,12 +434,12 @@ share = gap[flip].square().sum() / gap.square().sum()
 times = (gap[flip].square().mean() / gap[~flip].square().mean()).sqrt()
 reveal("systems.14", "nearly all",
        f"{100 * flip.double().mean():.1f} % of the tokens are flipped, and "
-       f"they make {100 * share:.0f} % of the sum: their gaps are "
+       f"they make {100 * share:.1f} % of the sum: their gaps are "
        f"{times:.0f} times as large. **In our mixture a flip is rare "
        "and large, a rounding common and small.**",
        pictures.gaps({"all tokens": gap.flatten(), "flipped": gap[flip]},
-                     "Our small mixture. Tokens on a log axis. Outside the "
-                     "dotted lines the ratio has left [1/2, 2]."),
+                     "Our small mixture, 20,000 tokens, on a log axis. The "
+                     "dotted lines: π/μ is 1/2 and 2."),
        instead={
            "about 1 %":
            "It would be, if a flipped token had a gap like any other.",
@@ -441,11 +450,10 @@ reveal("systems.14", "nearly all",
        })
 
 # %% [markdown]
-# The 30B mixture is not like ours. There 94 % of the tokens are flipped in some layer, and flips
-# make half of the KL: on average such a gap is √(2 · 0.00075 / 0.94) = 0.04, no larger than a
-# rounding's. Whether a few are large is not published. <!-- cited: 94, 0.00075, 0.94, 0.04 --> **So
-# keep the engine's log-prob of every token, and log the gap of fresh answers** (age 0): its std,
-# and its tail.
+# In the 30B mixture flips are many, and small on average: 94 % of the tokens are flipped in some
+# layer, and these flips make half of the KL. Whether a few are as large as ours is not
+# published. <!-- cited: 94 --> **So keep the engine's log-prob of every token, and log the gap of
+# fresh answers** (age 0): its std, and its tail.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -458,10 +466,10 @@ predict("systems.8", "Since step 290 the reward is flat. In fresh answers "
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("systems.8", "send the weights to the engine again",
-       "It begins at one step and grows from there, in answers that count "
-       "as fresh: the trainer moves on, and the engine writes with the "
-       "weights of step 290. So its reward stays too. If the gap drops "
-       "after sending, that was it."
+       "It is the cheapest test, and the picture fits: from one step on "
+       "the gap of fresh answers grows. The trainer moves on, and the "
+       "engine still writes with the weights of step 290, so the reward of "
+       "its answers stays. If the gap drops after sending, that was it."
        "\n\n| gap of fresh answers | suspect | test |\n|---|---|---|\n"
        "| from the first step on | sampling settings, number formats, "
        "experts | it is there at learning rate 0 |\n"
@@ -501,7 +509,7 @@ score("systems.14", "systems.8")
 # **Stop here.**
 
 # %% [markdown]
-# ## Fifth sitting: what do you do about the gap?
+# ## Fifth sitting: how many answers still count?
 #
 # Say each answer aloud, then unfold.
 #
@@ -520,7 +528,7 @@ score("systems.14", "systems.8")
 # $\mathbb E[w]^2=e^{2m+s^2}$ and $\mathbb E[w^2]=e^{2m+2s^2}$. The share is their quotient,
 # $e^{-s^2}$. In short: **exp(−std² · T)**.
 #
-# Half count where std² · T = ln 2. With the gaps of the fourth sitting that is at 541 tokens in the
+# Half count where std² · T = ln 2, with std² = 2 KL of the fourth sitting: at 541 tokens in the
 # dense 8B model, and at 231 in the 30B mixture, or before, if a few gaps are
 # large. <!-- cited: 541, 231 --> **Answers of thousands of tokens are too long for the exact
 # weight.** And the formula may be too kind. We try it on our small mixture, where a few gaps are
@@ -552,14 +560,15 @@ largest = (pi.table() - mu.table()).max().exp()
 # the answer
 reveal("systems.13", "replayed yes; with flips far fewer count",
        f"With small gaps the formula is right:\n\n{shares}\n"
-       "With flips it is not. Take a token with w = 1,000 that π writes in "
-       "one answer of 100: the engine writes it in one of 100,000. A batch "
-       "hardly ever meets it. But to E[w²] it adds 1,000² / 100,000 = 10, "
-       "and all other answers together about 1. In the three million "
-       "tokens we drew the largest w was "
-       f"{long['with flips']['largest']:.0f}, over all it is "
-       f"{largest:,.0f}. "
-       "**A batch shows only what the engine wrote: it flatters.**",
+       "With flips it is not. Think of one token whose own weight is "
+       "1,000, and that π writes in one answer of 100, so the engine in "
+       "one of 100,000. It adds 1,000² / 100,000 = 10 to E[w²], where all "
+       "other answers together make about 1. E[w] is 1, so the share is "
+       "1 / (10 + 1), 9 %. But a batch of 512 hardly ever meets this "
+       "token, and says: nearly all count. **A batch shows only what the "
+       "engine wrote: it flatters.** (Of the three million tokens we drew "
+       f"the largest weight was {long['with flips']['largest']:.0f}, of "
+       f"all that can be written it is {largest:,.0f}.)",
        instead={
            "both times, nearly":
            "It takes log w for normal. With small gaps it is. What if a "
@@ -571,59 +580,98 @@ reveal("systems.13", "replayed yes; with flips far fewer count",
        })
 
 # %% [markdown]
-# So how long may the answers be?
+# The same with lengths of your choice:
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t3", long_answers.long_answers_explorer(),
-     ("With flips: find the longest answers of which half still count, "
-      "over all answers. By the formula it is 300 tokens. Say first what "
-      "you expect.",
+     ("With flips. How long may your answers be, if half are to count? "
+      "Choose a length by what the batches and the formula say. Then "
+      "count over all answers, and find the longest of which half count.",
       long_answers.half_of_the_flipped))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# 80 tokens <!-- cited: 80, 92, 60, 83, 51 -->, a quarter of what the formula allows. There the best
-# batch says 92 %, the worst 60, the formula 83, and the truth is 51: a batch cannot show what it
-# has not met. With the experts replayed batches, formula and truth agree. (Our few large gaps are
-# an extreme case. What carries over: a batch may be too kind, so log the tail.)
+# 80 tokens <!-- cited: 80, 300, 92, 60, 83, 51 -->. The formula says 300. At 80 the best batch says
+# 92 %, the worst 60, the formula 83, and the truth is 51. With the experts replayed batches,
+# formula and truth agree.
 # </details>
-# <details><summary>One level deeper: how does one count over all answers, and what does a batch miss?</summary>
+# <details><summary>One level deeper: how does one count over all answers?</summary>
 #
 # A token of this mixture depends on the four before it, so there are only 17⁴ contexts. What E[w²]
-# grows by after each of them is computed backwards, token by token. One of π's answers in a hundred
-# makes nearly all of it; most batches of 512 hold none of these and look calm
-# ([counted](statements/19_systems.ipynb#What-a-batch-misses)).
+# grows by after each of them is computed backwards, token by token. (What
+# [a batch misses](statements/19_systems.ipynb#What-a-batch-misses).)
 # </details>
+
+# %%
+score("systems.13")
+
+# %% [markdown]
+# **Stop here.** What carries over from our extreme case: do not trust a batch on this, log the
+# tail.
+
+# %% [markdown]
+# ## Sixth sitting: what do you do about the gap?
 #
-# Beside the exact weight there are three ways out. They do not multiply over the answer: each
-# weighs a token by its own $w_t$, if at all, and takes the words before it as μ wrote
-# them. <!-- cited: 2, 5, 0, 10, 1, 0.036, 3.2 -->
+# The exact weight has no bias and, in long answers, too much noise. There are three ways out. They
+# do not multiply over the answer: a token gets a weight of its own, or
+# none. <!-- cited: 2, 5, 0, 10, 1, 0.2 -->
 #
-# | weight | | at w = 10 | at w = 1/10 | price |
+# | weight of a token | | at $w_t$ = 10 | at $w_t$ = 1/10 | price |
 # |---|---|---|---|---|
-# | exact | ∏ $w_t$ | 10, times the others | 1/10, times the others | noise, exponential in the length |
 # | **TIS**, truncated importance sampling ([its authors](https://fengyao.notion.site/off-policy-rl)) | min($w_t$, 2) | 2 | 1/10 | bias: the words before, and the cap |
 # | **IcePop** ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)) | $w_t$, but 0 outside [1/2, 5] | 0 | 0 | bias: the words before, and lost pushes |
-# | no weight | 1 | 1 | 1 | bias: the whole gap |
+# | none | 1 | 1 | 1 | bias: the whole gap |
 #
-# Where do they differ? A wrong answer holds a token at w = 10: the policy writes it often, the
-# engine seldom, so it should be pushed down 10 times as hard. TIS pushes twice as hard. IcePop,
-# which distrusts so large a w, does not push at all, and the policy goes on writing it. In
-# [one comparison](https://www.llmdata.com/blog/mismatch-praxis) on large models TIS was the most
-# robust. **With long answers start with TIS, and log how many tokens meet the cap. If they are
-# many, look for the cause.** (In the dense 8B model hardly a token meets it, so the rules hardly
-# differ there. All leave out the words before, whose log w has a std of 0.036 · √8192 = 3.2.
-# [Ten rules in a toy](statements/19_systems.ipynb#The-corrections-side-by-side).)
+# *The words before:* all take them as the engine wrote them. PPO's ratio does so, too (06).
 #
-# Old answers *and* another engine? Split π/μ: ρ = π/π_old is what this step has moved, and π_old/μ
-# is age and gap. The first gets PPO's clip, the second is a constant weight $c$, here TIS':
+# Where do they differ? A wrong answer holds a token with $w_t$ = 10: the policy writes it often,
+# the engine seldom, so it should be pushed down 10 times as hard. TIS pushes twice as hard. IcePop,
+# which distrusts so large a weight, does not push at all, and the policy goes on writing it.
+# [One comparison](https://www.llmdata.com/blog/mismatch-praxis) on large models found TIS the most
+# robust; where the gaps are as small as in the dense 8B model, hardly a token meets the cap, and
+# the rules hardly differ. **Start with TIS, and log how many tokens meet the cap. If they are many,
+# look for the cause.**
+# ([Ten rules in a toy](statements/19_systems.ipynb#The-corrections-side-by-side).)
+#
+# Now the answers are old *and* from another engine. Split π/μ into ρ = π/π_old, what this step has
+# moved, and π_old/μ, age and gap. The first gets PPO's clip, the second is a constant weight $c$:
 #
 # $$L=-\operatorname{mean}_t\; c\Big(\frac{\pi_{old}}{\mu}\Big)\,
-# \min\big(\rho A,\ \operatorname{clip}(\rho,1\pm\varepsilon)A\big),\qquad
-# c(w)=\min(w,2)$$
-# It is the **decoupled** loss of AReaL.
+# \min\big(\rho A,\ \operatorname{clip}(\rho,1\pm\varepsilon)A\big)$$
+# This is AReaL's **decoupled** loss. We take TIS' cap, c(w) = min(w, 2), and ε = 0.2.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("systems.16", "A token of a right answer, A = 1. The engine "
+        "writes it a third as often as π_old: π_old/μ = 3. This step has "
+        "moved it by ρ = 1.1. How hard is it pushed?",
+        ["not at all: π/μ = 3.3 is outside the clip",
+         "1.1: the clip sees ρ alone, and the engine does not count",
+         "2.2: ρ times the capped weight", "3.3: the whole ratio"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+logp = torch.tensor(1.1).log().requires_grad_()  # π_old = 1, μ = 1/3
+rho, c = logp.exp(), torch.tensor(3.0).clamp(max=2)
+push = torch.autograd.grad(c * torch.min(rho, rho.clamp(0.8, 1.2)), logp)[0]
+both = 3 * logp.exp()
+whole = torch.autograd.grad(torch.min(both, both.clamp(0.8, 1.2)), logp)[0]
+reveal("systems.16", "2.2: ρ times the capped weight",
+       f"The gradient with respect to log π is {push:.1f}. With π/μ in the "
+       f"clip it is {abs(whole):.0f}: 3.3 lies outside, though the policy "
+       "has hardly moved. **The clip is for what this step does, the "
+       "weight for what the engine did.**",
+       instead={
+           "not at all: π/μ = 3.3 is outside the clip":
+           "This is what happens with π/μ in the clip. Here the clip sees "
+           "ρ = 1.1 only.",
+           "1.1: the clip sees ρ alone, and the engine does not count":
+           "Right about the clip. The engine counts through c.",
+           "3.3: the whole ratio":
+           "Without a cap it would be. How large may c be?",
+       })
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -633,14 +681,14 @@ task("systems.t3", long_answers.long_answers_explorer(),
 # |---|---|
 # | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, and another program rounds otherwise |
 # | memory | 16 bytes a trained parameter, 2 a frozen one, and the KV cache: 2 · layers · kv heads · head size · bytes a token |
-# | traffic | ZeRO 0 and 1 send once a step, 2 and 3 after every micro-batch, which hides behind computing if these are long |
+# | ZeRO | splits the 16: AdamW's numbers, the gradients, the weights; the higher the stage, the more is sent |
 # | age | its mean is the open answers at an update, in batches; the oldest has a cap if they are taken in order, and steps wait |
 # | engine | its rounding, and experts flipped by it, make a gap log π − log μ; replay the experts |
 # | weight | exact: no bias, but a share of exp(−std² · T) counts, far less if a few gaps are large; TIS: min(w, 2) token by token, some bias |
 # | log | step time, age, the gap and its tail, tokens at the cap |
 
 # %%
-score("systems.13")
+score("systems.16")
 
 # %% [markdown]
 # ## Exercises
@@ -671,7 +719,7 @@ def my_age(begun, taken, updates):
 check.queue_age(my_age)
 
 # %% [markdown]
-# **3 Implement** · 10 minutes, after the fifth. REINFORCE on the engine's answers with
+# **3 Implement** · 10 minutes, after the sixth. REINFORCE on the engine's answers with
 # truncated weights: mean over all tokens of −min(w_t, cap) A log π. Where the mask is 0, log-probs
 # may be −inf. Its gradient is checked too.
 #
@@ -704,7 +752,7 @@ check.silent_bug_systems(my_test)
 # %% [markdown]
 # ## In the interview
 #
-# A minute each, aloud, then unfold. Four stand at the ends of the sittings.
+# A minute each, aloud, then unfold. Four more stand at the ends of the sittings.
 #
 # <details><summary><b>Truncated importance sampling or IcePop?</b></summary>
 #
@@ -715,7 +763,7 @@ check.silent_bug_systems(my_test)
 # sign of A.
 # </details>
 #
-# The other four can wait for another evening.
+# The other three can wait for another evening.
 #
 # <details><summary><b>How do new weights reach the engine, and what about open answers?</b></summary>
 #
@@ -726,16 +774,15 @@ check.silent_bug_systems(my_test)
 # </details>
 # <details><summary><b>The model fits, and the loss runs out of memory. Why?</b></summary>
 #
-# <!-- cited: 5.0, 0.8, 1.6, 2.1 --> The logits: tokens times vocabulary times 4 bytes. 8,192 tokens and 152,064 words are 5.0 GB,
+# <!-- cited: 5.0 --> The logits: tokens times vocabulary times 4 bytes. 8,192 tokens and 152,064 words are 5.0 GB,
 # and loss and backward pass may hold three such. Compute the log-probs in pieces of a few hundred
-# tokens. Then the explorer's activations are 0.8 GB for the logits, 1.6 for the layers' inputs
-# and 2.1 for one layer computed anew, each rounded.
+# tokens.
 # </details>
 # <details><summary><b>The data are old and the engine differs. Write the loss.</b></summary>
 #
-# The decoupled loss at the end of the fifth sitting. It takes one extra forward pass over the
-# batch for π_old, without a gradient; μ's log-probs were stored. With π/μ in the clip, the clip
-# would also cut what only the engine did.
+# The decoupled loss of the sixth sitting. It takes one extra forward pass over the batch for π_old,
+# without a gradient; μ's log-probs were stored. With π/μ in the clip, the clip would also cut what
+# only the engine did.
 # </details>
 #
 # Paged caches, batch invariance, FP8, parallel matrix products, and the sentences one hears:

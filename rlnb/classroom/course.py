@@ -30,8 +30,8 @@ __all__ = ["Page", "Tally", "course", "course_map", "export", "read_course", "ta
 EXPORT = "rlnb-progress-1"
 KINDS = ("guesses", "tasks", "exercises", "statements")
 MINUTES = re.compile(
-    r"\b(\d+) minutes\b(?:, then (\d+) in a second sitting"
-    r"(?:(?:,| and) (\d+) in a third(?:(?:,| and) (\d+) in a fourth(?: and (\d+) in a fifth)?)?)?)?"
+    r"\b(\d+) minutes\b(?:, then (\d+) in a second sitting)?(?:(?:,| and) (\d+) in a third)?"
+    r"(?:(?:,| and) (\d+) in a fourth)?(?:(?:,| and) (\d+) in a fifth)?(?: and (\d+) in a sixth)?"
 )
 
 

@@ -89,6 +89,7 @@ def test_flips_drawn_anew_halfway_leave_far_fewer_policies_behind():
         (stale_queue.stale_queue_explorer, {"in_order": True, "lag": 1}),
         (long_answers.long_answers_explorer, {"length": 100}),
         (long_answers.long_answers_explorer, {"replayed": True, "answers": 64}),
+        (long_answers.long_answers_explorer, {"revealed": True, "length": 100}),
         (engine_rules.engine_rules_explorer, {"rule": "no correction"}),
         (which_rule.which_rule_explorer, {"engine": "all flipped"}),
     ],
@@ -99,6 +100,23 @@ def test_explorers_draw_and_say_what_they_show(make, moved):
     explorer.set(**moved)
     assert (explorer.pixels() != start).any() and explorer.alt_text() != said
     assert (explorer.pixels() == explorer.pixels_from_scratch()).all()
+
+
+def test_the_truth_about_long_answers_shows_only_when_it_is_asked_for():
+    hidden, shown = (long_answers.compute(80, revealed=r) for r in (False, True))
+    assert not long_answers.half_of_the_flipped(hidden) and long_answers.half_of_the_flipped(shown)
+    assert not long_answers.half_of_the_flipped(long_answers.compute(90, revealed=True))
+    assert "over all answers" not in long_answers.readout(hidden)
+    assert "over all answers: 51 %" in long_answers.readout(shown)
+    assert "51 %" not in long_answers.alt(hidden)
+
+
+def test_every_step_in_the_picture_shows_whom_it_waited_for():
+    run = simulate(64, 64, 1, 1.0, steps=stale_queue.STEPS, in_order=True)
+    data = stale_queue.compute(64, 1, 1.0, in_order=True)
+    ends = {round(begin + width, 6) for _, begin, width, _ in data["bars"]}
+    starts = [round(low, 6) for low, _ in data["training"] if low > 0]
+    assert starts and set(starts) <= ends and run.time_per_step == data["time"]
 
 
 def test_the_slot_that_all_wait_for_is_shown():
@@ -406,7 +424,7 @@ def test_drawn_answers_change_the_verdict_little():
 def test_half_of_the_answers_count_at_a_quarter_of_the_formula_s_length():
     grid = [(n, r, b) for n in long_answers.LENGTHS for r in (False, True)
             for b in long_answers.BATCHES]  # fmt: skip
-    found = {g: long_answers.compute(*g) for g in grid}
+    found = {g: long_answers.compute(*g, revealed=True) for g in grid}
     assert {g[:2] for g in grid if long_answers.half_of_the_flipped(found[g])} == {(80, False)}
     here = found[80, False, 512]
     said = [here[of][here["at"]] for of in ("best", "worst", "formula", "every")]

@@ -22,7 +22,8 @@ BINS = np.linspace(-4, 3, 57)  # of log10 w
 TEXT = 10.5
 CAPTION = (
     "The small mixture. Left: the share of the answers that count; orange, the worst and the best "
-    "batch; blue, up to the length you chose. Right: the weights of one batch, on a log axis."
+    "batch; blue, over all answers, up to the length you chose. Right: the weights of one batch, "
+    "on a log axis."
 )
 
 
@@ -60,13 +61,15 @@ def _measured() -> dict[bool, _Measured]:
 
 
 @checked(length=one_of(LENGTHS), answers=one_of(BATCHES))
-def compute(length: int = 10, replayed: bool = False, answers: int = 512) -> dict[str, Any]:
+def compute(
+    length: int = 10, replayed: bool = False, answers: int = 512, revealed: bool = False
+) -> dict[str, Any]:
     """3,072 answers that the rounded copy of `RouterPolicy` wrote, weighted by all their tokens.
 
     Of every length of LENGTHS, (16,) each: formula exp(-std^2 length); every, E[w]^2 / E[w^2] over
     all answers; worst and best, (sum w)^2 / (answers sum w^2) in a batch of `answers`. Of the drawn
     tokens: std of the gap, and largest weight. weights (answers,) of one batch at `length`; at, the
-    place of `length`; and the arguments.
+    place of `length`; and the arguments (revealed: `every` is shown).
 
     >>> d = compute(1000)
     >>> [f"{100 * d[k][d['at']]:.2g} %" for k in ("formula", "every", "worst", "best")]
@@ -88,6 +91,7 @@ def compute(length: int = 10, replayed: bool = False, answers: int = 512) -> dic
         "length": length,
         "replayed": replayed,
         "answers": answers,
+        "revealed": revealed,
     }
 
 
@@ -100,11 +104,7 @@ def build(figure, data):
     left.axhline(0.5, color=GREY, lw=0.8)
     left.set_xlabel("tokens of an answer", fontsize=TEXT)
     left.set_ylabel("answers that count", fontsize=TEXT)
-    for y, color, text in (
-        (0.34, ORANGE, "in a batch"),
-        (0.24, BLACK, "formula, dotted"),
-        (0.14, BLUE, "over all answers"),
-    ):
+    for y, color, text in ((0.34, ORANGE, "in a batch"), (0.24, BLACK, "formula, dotted")):
         left.text(11, y, text, color=color, fontsize=11, weight="bold")
     right = figure.add_axes((0.67, 0.18, 0.31, 0.77))
     right.set(xlim=(BINS[0], BINS[-1]), ylim=(0, 0.62))
@@ -120,6 +120,7 @@ def build(figure, data):
         "best": left.plot(LENGTHS, flat, color=ORANGE, lw=2)[0],
         "formula": left.plot(LENGTHS, flat, color=BLACK, lw=2, ls=":")[0],
         "every": left.plot(LENGTHS, flat, color=BLUE, lw=2.8)[0],
+        "counted": left.text(11, 0.14, "over all answers", color=BLUE, fontsize=11, weight="bold"),
         "here": left.axvline(10, color=GREY, lw=1.2, ls="--"),
         "dot": left.plot([10], [0], "o", color=BLUE, ms=9)[0],
         "weights": right.stairs(np.zeros(len(BINS) - 1), BINS, fill=True, color=ORANGE),
@@ -132,12 +133,15 @@ def update(artists, data):
         artists[name].set_ydata(data[name])
     artists["here"].set_xdata([data["length"]] * 2)
     artists["dot"].set_data([data["length"]], [data["every"][data["at"]]])
+    for name in ("dot", "every", "counted"):
+        artists[name].set_visible(data["revealed"])
     seen = np.arange(len(LENGTHS)) <= data["at"]  # it grows as one goes on: no task done by looking
+
     artists["every"].set_ydata(np.where(seen, data["every"], np.nan))
     weights = data["weights"]
     counts, _ = np.histogram(np.log10(weights), BINS)
     artists["weights"].set_data(np.minimum(counts / len(weights), 0.5))
-    artists["largest"].set_text(f"largest {weights.max():.3g}")
+    artists["largest"].set_text(f"largest w {weights.max():.3g}")
 
 
 def _percent(share: float) -> str:
@@ -148,27 +152,29 @@ def readout(data) -> str:
     at = data["at"]
     worst, best = (_percent(data[name][at]) for name in ("worst", "best"))
     batch = worst if worst == best else f"{worst} to {best}"
+    counted = f"; over all answers: {_percent(data['every'][at])}" if data["revealed"] else ""
     return (
         f"{data['length']:,} tokens. Count in a batch: {batch}; by the formula: "
-        f"{_percent(data['formula'][at])}; over all answers: {_percent(data['every'][at])}."
+        f"{_percent(data['formula'][at])}{counted}."
     )
 
 
 def alt(data) -> str:
     shares = zip(LENGTHS, data["every"][: data["at"] + 1], strict=False)
     listed = ", ".join(f"{n:,}: {_percent(s)}" for n, s in shares)
+    counted = f" Over all answers, by tokens, {listed}." if data["revealed"] else ""
     return (
         f"Share of the answers that count against their length, "
         f"{'experts replayed' if data['replayed'] else 'with flips'}, batches of "
         f"{data['answers']:,}. {readout(data)} Largest weight in one batch "
-        f"{data['weights'].max():.3g}. Over all answers, by tokens, {listed}."
+        f"{data['weights'].max():.3g}.{counted}"
     )
 
 
 def half_of_the_flipped(data) -> bool:
-    """With flips: the longest answers of LENGTHS of which half still count, over all answers."""
+    """With flips, counted over all answers: the longest of LENGTHS of which half still count."""
     half = max(n for n, share in zip(LENGTHS, data["every"], strict=True) if share >= 0.5)
-    return not data["replayed"] and data["length"] == half
+    return data["revealed"] and not data["replayed"] and data["length"] == half
 
 
 def long_answers_explorer() -> Explorer:
@@ -181,6 +187,7 @@ def long_answers_explorer() -> Explorer:
             "length": choice_slider(10, [(f"{n:,}", n) for n in LENGTHS], "tokens",
                                     "of every answer"),
             "replayed": switch(False, "replay the engine's experts", "then no token is flipped"),
+            "revealed": switch(False, "count over all answers", "not only those of a batch"),
             "answers": choice_slider(512, [(f"{n:,}", n) for n in BATCHES], "batch",
                                      "answers in it"),
         },
