@@ -12,10 +12,9 @@
 # **After this page** you can count what fills a GPU, say why it waits and how old its data get,
 # what changes when another program writes the answers, and what to do about it.
 #
-# 10 minutes, then 6 in a second sitting, 9 in a third, 8 in a fourth, 9 in a fifth and 8 in a sixth
-# (tired, up to twice that)
-# · exercises 34 more ·
-# after 04 (importance sampling), 08 (GRPO) · ZeRO:
+# 6 minutes, then 5 in a second sitting, 5 in a third, 10 in a fourth, 6 in a fifth, 11 in a sixth
+# and 8 in a seventh (two or three an evening; tired, up to twice that) · exercises 34 more · after
+# 04 (importance sampling), 06 (PPO), 08 (GRPO) · ZeRO:
 # [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
 #
@@ -115,9 +114,14 @@ print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 # This is twice what training takes, if every answer has its full length. **So memory sets how many
 # answers can be written at once.**
 #
-# How do you make it fit? Take several cards, say four, which first write and then train
-# (*colocated*). Each computes the gradient of its own answers. **ZeRO** says what it
-# keeps: <!-- cited: 122, 53, 42, 30 -->
+# **Stop here**, or go on: the sittings of this page are short.
+
+# %% [markdown]
+# ## Second sitting: how do you make it fit?
+#
+# In the first sitting training took 122 GB, and 512 answers at once 241. Take several cards, say
+# four, which first write and then train (*colocated*). Each computes the gradient of its own
+# answers. **ZeRO** says what it keeps: <!-- cited: 122, 241, 53, 42, 30 -->
 #
 # | stage | each of four cards keeps, to train | GB |
 # |---|---|---|
@@ -181,10 +185,10 @@ score("systems.1")
 # without the adapter is the reference, and only the adapter must be sent to the engine.
 # </details>
 #
-# **Stop here**, or do exercises 1 and 4. The next sitting takes a fresh head.
+# **Stop here**, or do exercises 1 and 4. The next sitting is about time.
 
 # %% [markdown]
-# ## Second sitting: who waits for whom?
+# ## Third sitting: who waits for whom?
 #
 # The answers are written, and then the cards train. Suppose now that the trainer has cards of its
 # own. We simulate a queue:
@@ -193,8 +197,9 @@ score("systems.1")
 # * **A batch of 64 answers** makes a training step. Writing a mean answer takes 1, training on a
 #   batch 0.5.
 # * **Lengths:** their log is normal, with a std of 1, the **spread**.
-# * **Batches ahead.** At 0 the slots begin 64 answers, and stop until the update that learns from
-#   them. At 1 they stop at 128, at 2 at 192. An answer keeps the weights it began with.
+# * **Batches ahead.** At 0, the slots begin 64 answers and stop until the update that learns from
+#   them. At 1, they stop when 128 are begun and not yet learned from. An answer keeps the weights
+#   it began with.
 #
 # Times are means over 200 steps. <!-- cited: 200 -->
 
@@ -219,9 +224,7 @@ reveal("systems.3", "about 13 %",
        "batch ahead: a free slot begins an answer of the next batch at "
        "once, with the old weights, and the trainer takes whichever 64 are "
        "done first. **In this queue a step then takes "
-       f"{ahead.time_per_step:.2f}**, and the trainer works "
-       f"{50 / ahead.time_per_step:.0f} % of it instead of "
-       f"{50 / waits.time_per_step:.0f} %.",
+       f"{ahead.time_per_step:.2f}.**",
        pictures.two_timelines(
            {"synchronous": waits, "one batch ahead": ahead}, 8.5,
            "Each panel: 16 of the 64 slots, with the longest answer among "
@@ -234,18 +237,19 @@ reveal("systems.3", "about 13 %",
            "It would be, if all answers were equally long.",
            "about 40 %": "It would be, at a spread of 0.3.",
            "about 25 %":
-           "It would be, if the longest of 64 took 3.5 mean answers. It "
-           f"takes {waits.time_per_step - 0.5:.1f}.",
+           "It would be, if the longest of 64 took 3.5 mean answers. Of 64 "
+           "normal logs the largest is about 2.4: e^(2.4 - 0.5) = 6.7. "
+           f"Simulated: {waits.time_per_step - 0.5:.1f}.",
        })
 
 # %% [markdown]
 # Why are idle slots dear? For each token a card reads the weights, 15.2 GB, once for all slots, and
 # the cache of each. Say an answer that is being written holds 1,570 tokens: 64 slots have 5.8 GB.
-# So 64 slots read 21 GB a token, one slot reads 15.3. **64 slots take 1.4 times as long as one, and
-# write 64 tokens.** <!-- cited: 15.2, 1570, 5.8, 21, 15.3, 1.4, 2.77, 6.8 -->
+# So 64 slots read 21 GB a token, one slot reads 15.3. Writing waits for memory, hardly for
+# arithmetic (*memory-bound*): **64 slots take 1.4 times as long as one, and write 64
+# tokens.** <!-- cited: 15.2, 1570, 5.8, 21, 15.3, 1.4, 2.77, 6.8 -->
 #
-# A lone slot is a little faster, then, than our queue has it, real lengths are capped, and GRPO
-# waits for whole groups: our queue gains 6.8 times, AReaL measured up to 2.77
+# Real gains are smaller: 6.8 times in our queue, up to 2.77 at AReaL
 # ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 
 # %%
@@ -266,9 +270,9 @@ score("systems.3")
 # **Stop here.**
 
 # %% [markdown]
-# ## Third sitting: how old do the answers get?
+# ## Fourth sitting: how old do the answers get?
 #
-# The queue of the second sitting: 64 slots, batches of 64, and one batch ahead. Answers are now
+# The queue of the third sitting: 64 slots, batches of 64, and one batch ahead. Answers are now
 # learned from by newer weights than they were begun with. The **age** (*staleness*) of an answer is
 # the number of updates between its start and its use. An answer is **open** at an update if it is
 # begun, and used only later. Here are six answers, used two at a time:
@@ -327,18 +331,18 @@ predict("systems.9", "One batch ahead, in order, in our queue. How old is "
 # the answer
 reveal("systems.9", "oldest 1, a step about 4.3",
        "Now **the number of batches ahead caps every age. The price is "
-       "waiting** for the slowest of a step's own 64. With k batches "
-       "ahead that one has k + 1 steps to be done, so a step takes about "
-       f"{waits.time_per_step:.1f} / (k + 1), and somewhat more, for slow "
-       "answers do not come evenly."
+       "waiting** for the slowest of a step's own 64. Its 7.1 and the "
+       "training's 0.5 must fit into k + 1 steps, with k batches ahead. So "
+       f"a step takes {waits.time_per_step:.1f} / (k + 1) at least, the "
+       "last column."
        f"\n\n{more}\nMore batches ahead buy speed with age.",
        instead={
            "oldest 1, a step about 1.1":
            "Right about the age. But who waits for the slowest of the "
            "step's own 64?",
            "oldest 1, a step about 2.5":
-           "The slowest of a step's own 64 takes 7.1, and has two steps' "
-           "time. So a step takes 3.8 at least.",
+           "The slowest of a step's own 64 takes 7.1, the training 0.5. "
+           "In two steps: 3.8 at least.",
            "oldest 26, a step about 1.1":
            "An answer cannot be overtaken any more. So how many updates "
            "can pass until its own?",
@@ -356,17 +360,17 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
 # <details><summary>What the task shows</summary>
 #
 # A mean age of 0.5 is half a batch: 32 open answers. But with 32 slots 48 are open: 32 are being
-# written, and 16 wait. For the trainer works for half a mean answer, and in this time half of the
-# slots finish one. So 1.5 times the slots are open, at most 32: that is 21 slots. A step then takes
-# 3.06. <!-- cited: 48, 16, 1.5, 21, 3.06, 1.11, 0.90, 0.91, 0.88, 0.83, 0.87, 0.65, 0.89, 0.74 -->
-# **Busy is not fast:** 64 slots, busy 90 % of the time, take 1.11.
+# written, and 16 wait. For the trainer works for half a mean answer, in which 32 slots finish 16
+# answers. So 1.5 times the slots are open, and at most 32 may be: that is 21 slots. A step then
+# takes 3.06. <!-- cited: 48, 16, 1.5, 21, 3.06, 1.11, 0.90, 0.88, 0.83, 0.65, 0.74 --> **Busy is
+# not fast:** 64 slots, busy 90 % of the time, take 1.11.
 # </details>
 #
-# Does age hurt? We trained the course's small model on answers of one age, three seeds each,
-# without a clip. Share of right answers at the end: age 0: 0.90, 0.91, 0.90; age 4: 0.88, 0.83,
-# 0.87; age 8: 0.65, 0.89, 0.74. Age 1 is not clear
+# Does age hurt? We trained the course's small model on answers of one age, without a clip. Of three
+# seeds at age 0 all ended at 0.90 right answers or more. At age 8 two ended far lower, at 0.65 and
+# 0.74; at age 4 all a little lower, at 0.83 to 0.88
 # ([S12](statements/19_systems.ipynb#S12-%C2%B7-how-old-may-data-be)). **Measure in your own run
-# what age costs.**
+# what age costs. Stop here.**
 
 # %%
 score("systems.9")
@@ -384,7 +388,7 @@ score("systems.9")
 # </details>
 
 # %% [markdown]
-# ## Fourth sitting: another program writes
+# ## Fifth sitting: another program writes
 #
 # Suppose no answer is old. The engine's policy $\mu$ still is not the trainer's $\pi$, because the
 # engine rounds differently. The **gap** of a token is log π − log μ, on tokens that the engine
@@ -394,66 +398,42 @@ score("systems.9")
 # small networks, the experts. Where it picks another one, the token is **flipped**. The trainer can
 # be told which experts the engine used, and use the same (*routing replay*, R3).
 #
-# [Ma et al.](https://arxiv.org/abs/2510.11370) report the KL of a token between the two. While gaps
-# are small, it is about std²/2 in either direction (05), so we read the std of the gap off it. (A
-# few large gaps would make it larger.)
-
-# %% jupyter={"source_hidden": true}
-# published, printed
-PUBLISHED = {"Qwen3-8B, dense": 0.00064, "Qwen3-30B-A3B, mixture": 0.0015,
-             "  its experts replayed": 0.00075}
-print("                         KL a token   std of the gap")
-for name, kl in PUBLISHED.items():
-    print(f"{name:24s}   {kl:8.5f}   {(2 * kl) ** 0.5:14.3f}")
-
-# %% [markdown]
-# Replay halves the KL: flips make about half of it. What can a flip do to a single token? We look
-# at an extreme case, a small mixture of our own, random and untrained: in four layers each token
-# uses one of eight experts. A copy whose weights were rounded to bfloat16 writes, the unrounded one
-# scores.
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# the measurement, folded
-pi = RouterPolicy(seed=0)
-mu = pi.rounded()                              # bfloat16 and back
-with torch.no_grad():
-    y = mu.sample(400, 50, torch.Generator().manual_seed(1))
-    log_mu, experts = mu.logprobs(y)
-    log_pi, own = pi.logprobs(y)
-gap, flip = log_pi - log_mu, flipped(experts, own)
+# [Ma et al.](https://arxiv.org/abs/2510.11370) measured the gaps of a mixture with 30 billion
+# parameters, as the KL of a token between the two: 0.0015. In some layer 94 % of its tokens were
+# flipped. <!-- cited: 0.0015, 94, 0.00075, 0.00064 -->
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.14", "Fewer than 1 % of the tokens are flipped. How much "
-        "of the sum of squared gaps is theirs?",
-        ["about 1 %", "about 20 %", "about 60 %", "nearly all"])
+predict("systems.17", "Then they replayed the engine's experts. What "
+        "became of the KL of 0.0015?",
+        ["0.0001: flips made nearly all of it",
+         "0.0008: flips made half of it",
+         "0.0014: rounding made nearly all of it"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-share = gap[flip].square().sum() / gap.square().sum()
-times = (gap[flip].square().mean() / gap[~flip].square().mean()).sqrt()
-reveal("systems.14", "nearly all",
-       f"{100 * flip.double().mean():.1f} % of the tokens are flipped, and "
-       f"they make {100 * share:.1f} % of the sum: their gaps are "
-       f"{times:.0f} times as large. **In our mixture a flip is rare "
-       "and large, a rounding common and small.**",
-       pictures.gaps({"all tokens": gap.flatten(), "flipped": gap[flip]},
-                     "Our small mixture, 20,000 tokens, on a log axis. The "
-                     "dotted lines: π/μ is 1/2 and 2."),
+PUBLISHED = {"Qwen3-8B, dense": 0.00064, "Qwen3-30B-A3B, mixture": 0.0015,
+             "Qwen3-30B-A3B, replayed": 0.00075}
+table = "| | KL a token | std of the gap |\n|---|---|---|\n"
+for name, kl in PUBLISHED.items():
+    table += f"| {name} | {kl:.5f} | {(2 * kl) ** 0.5:.3f} |\n"
+reveal("systems.17", "0.0008: flips made half of it",
+       "About half is left, and that is what a dense model has, too."
+       f"\n\n{table}\n"
+       "The last column is read off the KL, which is std²/2 while gaps are "
+       "small (05). Nearly all tokens are flipped somewhere, so a flip is "
+       "small on average. A few gaps are extreme, the authors report, and "
+       "replay makes these fewer.",
        instead={
-           "about 1 %":
-           "It would be, if a flipped token had a gap like any other.",
-           "about 20 %":
-           "It would be, if their gaps were 6 times as large as others.",
-           "about 60 %":
-           "It would be, if their gaps were 14 times as large as others.",
+           "0.0001: flips made nearly all of it":
+           "Then the rounding of 48 layers would be nothing.",
+           "0.0014: rounding made nearly all of it":
+           "Then 94 % of flipped tokens would cost nothing.",
        })
 
 # %% [markdown]
-# In the 30B mixture flips are many, and small on average: 94 % of the tokens are flipped in some
-# layer, and these flips make half of the KL. Whether a few are as large as ours is not
-# published. <!-- cited: 94 --> **So keep the engine's log-prob of every token, and log the gap of
-# fresh answers** (age 0): its std, and its tail.
+# **So keep the engine's log-prob of every token, and log the gap of fresh answers** (age 0): its
+# std, and its tail.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -490,7 +470,7 @@ reveal("systems.8", "send the weights to the engine again",
        })
 
 # %%
-score("systems.14", "systems.8")
+score("systems.17", "systems.8")
 
 # %% [markdown]
 # **A question of the interview.** A minute, aloud, then unfold.
@@ -499,45 +479,72 @@ score("systems.14", "systems.8")
 #
 # Other number formats, other kernels, other batch sizes: sums are rounded in another order. In a
 # mixture of experts a rounding can flip a router, and another network computes the token.
-# Published: a KL of 0.00064 a token in a dense 8B model, 0.0015 in a 30B mixture, about half of it
-# flips: 94 % of the tokens have another expert in one of 48 layers at least. What makes it smaller:
+# In a published 30B mixture that makes half of the KL. What makes the gap smaller:
 # the engine's experts; a last layer in float32, which is cheap; float16 in place of bfloat16;
 # kernels whose sums do not depend on the batch, which are
-# slower. <!-- cited: 94, 48, 0.00064, 0.0015 -->
+# slower.
 # </details>
 #
 # **Stop here.**
 
 # %% [markdown]
-# ## Fifth sitting: how many answers still count?
+# ## Sixth sitting: how many answers still count?
 #
 # Say each answer aloud, then unfold.
 #
 # <details><summary>1. Answers were written by μ, you want a mean under π. What do you multiply by?</summary>The weight w = π/μ, of the whole answer (04).</details>
 # <details><summary>2. How many answers of a weighted batch still count?</summary>The effective sample size, (Σw)² / Σw² (04).</details>
 #
-# The engine $\mu$ writes, and we want the mean push under $\pi$:
+# The engine $\mu$ writes, and we want the mean push under $\pi$. As on page 04,
+# $\mathbb E_\pi[\text{push}]=\mathbb E_\mu[w\,\text{push}]$ with $w=\prod_t w_t$,
+# $w_t=\pi(y_t\mid y_{<t})/\mu(y_t\mid y_{<t})$. This **exact weight** (*sequence-level importance
+# sampling*) has no bias. Its price is noise. Say log w is normal, with mean $m$ and std $s$. How
+# many answers still count?
 #
 # $$\begin{aligned}
-# \mathbb E_\pi[\text{push}]&=\textstyle\sum_y\mu(y)\,\frac{\pi(y)}{\mu(y)}\,\text{push}(y)=\mathbb E_\mu[w\,\text{push}]&&\text{multiply and divide by }\mu\\
-# w&=\textstyle\prod_t w_t,\quad w_t=\pi(y_t\mid y_{<t})/\mu(y_t\mid y_{<t})&&\text{chain rule}
+# \mathbb E[w]&=e^{m+s^2/2}&&\text{mean of }e^x\text{, x normal}\\
+# \mathbb E[w^2]&=e^{2m+2s^2}&&\text{the same for }2x\\
+# \mathbb E[w]^2/\mathbb E[w^2]&=e^{-s^2}&&\text{divide: the share that counts}
 # \end{aligned}$$
-# This **exact weight** (*sequence-level importance sampling*) has no bias. Its price is noise: if
-# the gaps are independent, their variances add, and **the std of log w is that of the gap times
-# √T**. How many answers still count? If log w is normal with mean $m$ and std $s$, then
-# $\mathbb E[w]^2=e^{2m+s^2}$ and $\mathbb E[w^2]=e^{2m+2s^2}$. The share is their quotient,
-# $e^{-s^2}$. In short: **exp(−std² · T)**.
+# If the gaps of the $T$ tokens are independent, their variances add: $s^2=\text{std}^2\,T$. **So
+# exp(−std² · T) count.** With the gap of the dense 8B model, 0.0358: 0.0358² · 541 = 0.69, and
+# exp(−0.69) is a half. Half of the answers count at 541 tokens, in the 30B mixture at
+# 231. <!-- cited: 0.0358, 541, 0.69, -0.69, 231 --> **Answers of thousands of tokens are too long
+#      for the exact weight.**
 #
-# Half count where std² · T = ln 2, with std² = 2 KL of the fourth sitting: at 541 tokens in the
-# dense 8B model, and at 231 in the 30B mixture, or before, if a few gaps are
-# large. <!-- cited: 541, 231 --> **Answers of thousands of tokens are too long for the exact
-# weight.** And the formula may be too kind. We try it on our small mixture, where a few gaps are
-# very large, and once more with the experts replayed, where none is.
+# Is the formula right? We try it on a small mixture of our own, random and untrained: four layers,
+# eight experts. A copy whose weights were rounded to bfloat16 writes, the unrounded one scores.
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the measurement, folded
+pi = RouterPolicy(seed=0)
+mu = pi.rounded()                              # bfloat16 and back
+with torch.no_grad():
+    y = mu.sample(400, 50, torch.Generator().manual_seed(1))
+    log_mu, experts = mu.logprobs(y)
+    log_pi, own = pi.logprobs(y)
+gap, flip = log_pi - log_mu, flipped(experts, own)
+
+# %% jupyter={"source_hidden": true}
+# the picture
+pictures.gaps({"all tokens": gap.flatten(), "flipped": gap[flip]},
+              "Our small mixture, 20,000 tokens, on a log axis. Few are "
+              "flipped. The dotted lines: π/μ is 1/2 and 2.")
+
+# %% jupyter={"source_hidden": true}
+# the flips, printed
+share = gap[flip].square().sum() / gap.square().sum()
+print(f"flipped: {100 * flip.double().mean():.1f} % of the tokens, "
+      f"{100 * share:.1f} % of the squared gaps")
+
+# %% [markdown]
+# Its flips are rare and large, an extreme case. It is so small that one can count over all answers
+# that its engine may write.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.13", "Our mixture is so small that we can count over all "
-        "answers that its engine may write. Is the formula right?",
+predict("systems.13", "Is the formula right there, with flips, and with "
+        "the experts replayed?",
         ["both times, nearly",
          "replayed yes; with flips far fewer count",
          "replayed yes; with flips far more count",
@@ -554,21 +561,18 @@ for name, found in long.items():
         found[of][-1] for of in ("formula", "every", "worst", "best"))
     shares += (f"| {name} | {100 * formula:.0f} % | {100 * every:.2g} % "
                f"| {100 * worst:.0f} to {100 * best:.0f} % |\n")
-largest = (pi.table() - mu.table()).max().exp()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("systems.13", "replayed yes; with flips far fewer count",
        f"With small gaps the formula is right:\n\n{shares}\n"
-       "With flips it is not. Think of one token whose own weight is "
-       "1,000, and that π writes in one answer of 100, so the engine in "
+       "With flips it is not. Why?\n\nThink of one token whose own weight "
+       "is 1,000, and that π writes in one answer of 100, so the engine in "
        "one of 100,000. It adds 1,000² / 100,000 = 10 to E[w²], where all "
        "other answers together make about 1. E[w] is 1, so the share is "
-       "1 / (10 + 1), 9 %. But a batch of 512 hardly ever meets this "
-       "token, and says: nearly all count. **A batch shows only what the "
-       "engine wrote: it flatters.** (Of the three million tokens we drew "
-       f"the largest weight was {long['with flips']['largest']:.0f}, of "
-       f"all that can be written it is {largest:,.0f}.)",
+       "1 / (10 + 1), 9 %. Four such tokens leave 1 / 11⁴, 0.007 %. But a "
+       "batch of 512 hardly ever meets one, and says: nearly all "
+       "count. **A batch shows only what the engine wrote: it flatters.**",
        instead={
            "both times, nearly":
            "It takes log w for normal. With small gaps it is. What if a "
@@ -608,15 +612,14 @@ task("systems.t3", long_answers.long_answers_explorer(),
 score("systems.13")
 
 # %% [markdown]
-# **Stop here.** What carries over from our extreme case: do not trust a batch on this, log the
-# tail.
+# What carries over from our extreme case: do not trust a batch on this, log the tail. **Stop
+# here.**
 
 # %% [markdown]
-# ## Sixth sitting: what do you do about the gap?
+# ## Seventh sitting: what do you do about the gap?
 #
-# The exact weight has no bias and, in long answers, too much noise. There are three ways out. They
-# do not multiply over the answer: a token gets a weight of its own, or
-# none. <!-- cited: 2, 5, 0, 10, 1, 0.2 -->
+# The exact weight has no bias and, in long answers, too much noise. Three rules work token by token
+# instead: a token gets a weight of its own, or none. <!-- cited: 2, 5, 0, 10, 1, 0.2 -->
 #
 # | weight of a token | | at $w_t$ = 10 | at $w_t$ = 1/10 | price |
 # |---|---|---|---|---|
@@ -624,19 +627,25 @@ score("systems.13")
 # | **IcePop** ([arXiv 2510.18855](https://arxiv.org/abs/2510.18855)) | $w_t$, but 0 outside [1/2, 5] | 0 | 0 | bias: the words before, and lost pushes |
 # | none | 1 | 1 | 1 | bias: the whole gap |
 #
-# *The words before:* all take them as the engine wrote them. PPO's ratio does so, too (06).
+# *The words before* a token are taken as the engine wrote them, as PPO's ratio does, too (06).
 #
-# Where do they differ? A wrong answer holds a token with $w_t$ = 10: the policy writes it often,
-# the engine seldom, so it should be pushed down 10 times as hard. TIS pushes twice as hard. IcePop,
-# which distrusts so large a weight, does not push at all, and the policy goes on writing it.
-# [One comparison](https://www.llmdata.com/blog/mismatch-praxis) on large models found TIS the most
-# robust; where the gaps are as small as in the dense 8B model, hardly a token meets the cap, and
-# the rules hardly differ. **Start with TIS, and log how many tokens meet the cap. If they are many,
-# look for the cause.**
+# Where do they differ? A wrong answer holds a token with $w_t$ = 10: the policy writes it ten times
+# as often as the engine, so it should be pushed down 10 times as hard. TIS pushes twice as hard.
+# IcePop, which distrusts so large a weight, does not push at all, and the policy goes on writing
+# it. [One comparison](https://www.llmdata.com/blog/mismatch-praxis) on large models found TIS the
+# most robust; where the gaps are as small as in the dense 8B model, hardly a token meets the cap,
+# and the rules hardly differ. **Start with TIS, and log how many tokens meet the cap. If they are
+# many, look for the cause.**
 # ([Ten rules in a toy](statements/19_systems.ipynb#The-corrections-side-by-side).)
 #
-# Now the answers are old *and* from another engine. Split π/μ into ρ = π/π_old, what this step has
-# moved, and π_old/μ, age and gap. The first gets PPO's clip, the second is a constant weight $c$:
+# Now the answers are old, too. Then there are three policies:
+#
+# * **μ** wrote the answer, in the engine, with older weights. Its log-probs were stored.
+# * **π_old** is the trainer at the start of this step: one forward pass.
+# * **π** is the trainer now.
+#
+# So π/μ = (π/π_old) · (π_old/μ), say 3.3 = 1.1 · 3. The first factor, ρ, moves in this step: it
+# gets PPO's clip. The second does not: it is a constant weight $c$.
 #
 # $$L=-\operatorname{mean}_t\; c\Big(\frac{\pi_{old}}{\mu}\Big)\,
 # \min\big(\rho A,\ \operatorname{clip}(\rho,1\pm\varepsilon)A\big)$$
@@ -662,7 +671,7 @@ reveal("systems.16", "2.2: ρ times the capped weight",
        f"The gradient with respect to log π is {push:.1f}. With π/μ in the "
        f"clip it is {abs(whole):.0f}: 3.3 lies outside, though the policy "
        "has hardly moved. **The clip is for what this step does, the "
-       "weight for what the engine did.**",
+       "weight for what was before: age and engine.**",
        instead={
            "not at all: π/μ = 3.3 is outside the clip":
            "This is what happens with π/μ in the clip. Here the clip sees "
@@ -679,7 +688,7 @@ reveal("systems.16", "2.2: ρ times the capped weight",
 # %% [markdown] tags=["card"]
 # | Systems | |
 # |---|---|
-# | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, and another program rounds otherwise |
+# | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, and another program rounds differently |
 # | memory | 16 bytes a trained parameter, 2 a frozen one, and the KV cache: 2 · layers · kv heads · head size · bytes a token |
 # | ZeRO | splits the 16: AdamW's numbers, the gradients, the weights; the higher the stage, the more is sent |
 # | age | its mean is the open answers at an update, in batches; the oldest has a cap if they are taken in order, and steps wait |
@@ -693,7 +702,7 @@ score("systems.16")
 # %% [markdown]
 # ## Exercises
 #
-# **1 Implement** · 8 minutes, after the first sitting. Bytes on each GPU: `trained` and `frozen`
+# **1 Implement** · 8 minutes, after the second sitting. Bytes on each GPU: `trained` and `frozen`
 # models of `parameters` each, on `gpus` cards, ZeRO `stage` 0 to 3. `parameters` is a tensor.
 #
 # <details><summary>hint</summary>2, 2 and 12. From which stage on is each divided? What does stage 3 do to a frozen model?</details>
@@ -705,7 +714,7 @@ def my_memory(parameters, trained, frozen, gpus, stage):
 check.memory_bytes(my_memory)
 
 # %% [markdown]
-# **2 Measure** · 8 minutes, after the third. A log has, for n answers, when each was `begun` and
+# **2 Measure** · 8 minutes, after the fourth. A log has, for n answers, when each was `begun` and
 # when it was `taken` by the trainer, and the times of m `updates`. Return the mean age. Count the
 # updates after an answer was begun, up to the moment it is taken: one at that moment counts, one at
 # the moment it is begun does not.
@@ -719,7 +728,7 @@ def my_age(begun, taken, updates):
 check.queue_age(my_age)
 
 # %% [markdown]
-# **3 Implement** · 10 minutes, after the sixth. REINFORCE on the engine's answers with
+# **3 Implement** · 10 minutes, after the seventh. REINFORCE on the engine's answers with
 # truncated weights: mean over all tokens of −min(w_t, cap) A log π. Where the mask is 0, log-probs
 # may be −inf. Its gradient is checked too.
 #
@@ -760,10 +769,10 @@ check.silent_bug_systems(my_test)
 # own weight has less noise and some bias. TIS keeps a token beyond the cap with weight 2, IcePop
 # drops it, also a wrong one that the engine seldom writes and that should be pushed down hardest.
 # In one comparison on large models TIS was the most robust. Log the tokens beyond the cap, by the
-# sign of A.
+# sign of A. If the data are old, too: the decoupled loss.
 # </details>
 #
-# The other three can wait for another evening.
+# The other two can wait for another evening.
 #
 # <details><summary><b>How do new weights reach the engine, and what about open answers?</b></summary>
 #
@@ -777,12 +786,6 @@ check.silent_bug_systems(my_test)
 # <!-- cited: 5.0 --> The logits: tokens times vocabulary times 4 bytes. 8,192 tokens and 152,064 words are 5.0 GB,
 # and loss and backward pass may hold three such. Compute the log-probs in pieces of a few hundred
 # tokens.
-# </details>
-# <details><summary><b>The data are old and the engine differs. Write the loss.</b></summary>
-#
-# The decoupled loss of the sixth sitting. It takes one extra forward pass over the batch for π_old,
-# without a gradient; μ's log-probs were stored. With π/μ in the clip, the clip would also cut what
-# only the engine did.
 # </details>
 #
 # Paged caches, batch invariance, FP8, parallel matrix products, and the sentences one hears:

@@ -29,9 +29,10 @@ __all__ = ["Page", "Tally", "course", "course_map", "export", "read_course", "ta
 
 EXPORT = "rlnb-progress-1"
 KINDS = ("guesses", "tasks", "exercises", "statements")
+LATER = "third fourth fifth sixth seventh".split()  # sittings
 MINUTES = re.compile(
-    r"\b(\d+) minutes\b(?:, then (\d+) in a second sitting)?(?:(?:,| and) (\d+) in a third)?"
-    r"(?:(?:,| and) (\d+) in a fourth)?(?:(?:,| and) (\d+) in a fifth)?(?: and (\d+) in a sixth)?"
+    r"\b(\d+) minutes\b(?:, then (\d+) in a second sitting)?"
+    + "".join(rf"(?:(?:,| and) (\d+) in a {which})?" for which in LATER)
 )
 
 
