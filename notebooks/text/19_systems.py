@@ -12,10 +12,9 @@
 # **After this page** you can count what fills a GPU, say why it waits and how old its data get,
 # what changes when another program writes the answers, and what to do about it.
 #
-# 6 minutes, then 5 in a second sitting, 5 in a third, 10 in a fourth, 6 in a fifth, 11 in a sixth
-# and 8 in a seventh (two or three an evening; tired, up to twice that) · exercises 34 more · after
-# 04 (importance sampling), 06 (PPO), 08 (GRPO) · ZeRO:
-# [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
+# Nine short sittings of 6, 6, 5, 6, 4, 7, 4, 8 and 8 minutes; two or three make an evening (tired,
+# up to twice that) · exercises 34 more · after 04 (importance sampling), 06 (PPO), 08 (GRPO) ·
+# ZeRO: [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -32,6 +31,7 @@ from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import systems as pictures
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
+from rlnb.toys.router_answers import exact_share
 from rlnb.training.studies.cluster_memory import QWEN_7B
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -121,14 +121,15 @@ print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 #
 # In the first sitting training took 122 GB, and 512 answers at once 241. Take several cards, say
 # four, which first write and then train (*colocated*). Each computes the gradient of its own
-# answers. **ZeRO** says what it keeps: <!-- cited: 122, 241, 53, 42, 30 -->
+# answers. **ZeRO** says what it
+# keeps: <!-- cited: 7.6, 122, 241, 53, 42, 30 -->
 #
 # | stage | each of four cards keeps, to train | GB |
 # |---|---|---|
-# | 0, plain *data parallelism* | everything | 122 |
-# | 1 | AdamW's numbers for a quarter of the weights only | 53 |
-# | 2 | the gradients, too, for this quarter only | 42 |
-# | 3, FSDP | the weights, too (and the reference's); the others are fetched when they are needed | 30 |
+# | 0, plain *data parallelism* | everything, so all four keep and do the same | 7.6 · 16 = 122 |
+# | 1 | a quarter of AdamW's numbers | 7.6 · (4 + 12/4) = 53 |
+# | 2 | a quarter of the gradients, too | 7.6 · (2 + 14/4) = 42 |
+# | 3, FSDP | a quarter of the weights, too; the others are fetched when they are needed | 7.6 · 16/4 = 30 |
 #
 # The engine stays whole on each card.
 #
@@ -160,9 +161,9 @@ task("systems.t1", full_card.full_card_explorer(),
 #
 # | stage | one micro-batch | 128, one answer each |
 # |---|---|---|
-# | 0, 1 | 2 | 2: the gradients are added up at home and summed once, then sums or weights are sent |
-# | 2 | 2 | 129: the gradients are sent after each, then the weights once |
-# | 3 | 3 | 384: so are the gradients, and the weights are fetched twice for each |
+# | 0, 1 | 2 | 2: a card first adds up its own 128 |
+# | 2 | 2 | 129: gradients after each, weights once |
+# | 3 | 3 | 384: gradients after each, weights fetched twice for each |
 #
 # A higher stage is free where its traffic hides behind computing, and dear where it does not: with
 # short micro-batches or a slow network
@@ -197,9 +198,9 @@ score("systems.1")
 # * **A batch of 64 answers** makes a training step. Writing a mean answer takes 1, training on a
 #   batch 0.5.
 # * **Lengths:** their log is normal, with a std of 1, the **spread**.
-# * **Batches ahead.** At 0, the slots begin 64 answers and stop until the update that learns from
-#   them. At 1, they stop when 128 are begun and not yet learned from. An answer keeps the weights
-#   it began with.
+# * **Batches ahead.** At 0, the slots begin 64 answers, and begin no other until an update has
+#   learned from them. At 1, up to 128 may be begun and not yet learned from. An answer keeps the
+#   weights it began with.
 #
 # Times are means over 200 steps. <!-- cited: 200 -->
 
@@ -237,20 +238,21 @@ reveal("systems.3", "about 13 %",
            "It would be, if all answers were equally long.",
            "about 40 %": "It would be, at a spread of 0.3.",
            "about 25 %":
-           "It would be, if the longest of 64 took 3.5 mean answers. Of 64 "
-           "normal logs the largest is about 2.4: e^(2.4 - 0.5) = 6.7. "
-           f"Simulated: {waits.time_per_step - 0.5:.1f}.",
+           "It would be, if the longest of 64 took 3.5 mean answers. "
+           "Lengths are e^(z - 0.5), and of 64 z the largest is about 2.4: "
+           f"6.7. Simulated: {waits.time_per_step - 0.5:.1f}.",
        })
 
 # %% [markdown]
 # Why are idle slots dear? For each token a card reads the weights, 15.2 GB, once for all slots, and
-# the cache of each. Say an answer that is being written holds 1,570 tokens: 64 slots have 5.8 GB.
-# So 64 slots read 21 GB a token, one slot reads 15.3. Writing waits for memory, hardly for
-# arithmetic (*memory-bound*): **64 slots take 1.4 times as long as one, and write 64
-# tokens.** <!-- cited: 15.2, 1570, 5.8, 21, 15.3, 1.4, 2.77, 6.8 -->
+# the cache of each. Say an answer that is being written holds 2,000 tokens: 64 slots have 7.3 GB.
+# So 64 slots read 22.5 GB a token, one slot reads 15.3. Writing waits for memory, hardly for
+# arithmetic (*memory-bound*): **64 slots take 1.5 times as long as one, and write 64
+# tokens.** <!-- cited: 15.2, 2000, 7.3, 22.5, 15.3, 1.5, 2.77, 6.8 -->
 #
-# Real gains are smaller: 6.8 times in our queue, up to 2.77 at AReaL
-# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
+# Our queue gains 6.8 times. AReaL measured up to 2.77
+# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)): a real engine writes faster when few are
+# left, and lengths have a limit.
 
 # %%
 score("systems.3")
@@ -272,10 +274,11 @@ score("systems.3")
 # %% [markdown]
 # ## Fourth sitting: how old do the answers get?
 #
-# The queue of the third sitting: 64 slots, batches of 64, and one batch ahead. Answers are now
-# learned from by newer weights than they were begun with. The **age** (*staleness*) of an answer is
-# the number of updates between its start and its use. An answer is **open** at an update if it is
-# begun, and used only later. Here are six answers, used two at a time:
+# The queue of the third sitting again: 64 slots, batches of 64, and one batch ahead. Answers are
+# now learned from by newer weights than they were begun with. The **age** (*staleness*) of an
+# answer is the number of updates between its start and its use. An update is the moment at which
+# the training on a batch ends. An answer is **open** at an update if it is begun, and used only
+# later. Here are six answers, used two at a time:
 #
 # | | update 1 | update 2 | update 3 | age |
 # |---|---|---|---|---|
@@ -293,7 +296,31 @@ score("systems.3")
 #
 # **The mean age is the number of open answers, counted in batches** (**Little's law**). One batch
 # ahead, at most 128 answers are begun and not yet learned from. An update uses 64 of them. So at
-# most 64 are open, one batch, and the mean age is at most 1.
+# most 64 are open, one batch, and the mean age is at most 1. (Half a batch ahead is possible, too:
+# then 96 may be begun and not yet learned from.)
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("systems.t2", stale_queue.stale_queue_explorer(),
+     ("With a spread of 1 or more, keep the mean age at 0.5 or less, and "
+      "find the shortest step. There are two ways to keep fewer answers "
+      "open. Say first which you would try. (The order of the answers is "
+      "for the next sitting.)",
+      stale_queue.fresh_and_quick))
+
+# %% [markdown]
+# <details><summary>What the task shows</summary>
+#
+# A mean age of 0.5 is half a batch of open answers. So let half a batch be begun ahead: with 64
+# slots a step takes 1.47. The other way is fewer slots: 16 of them, one batch ahead, have a mean
+# age of 0.37 and are always busy, and a step takes 4.01. <!-- cited: 1.47, 0.37, 4.01 --> **Busy is
+# not fast.**
+# </details>
+#
+# **Stop here.**
+
+# %% [markdown]
+# ## Fifth sitting: and the oldest?
 
 # %% jupyter={"source_hidden": true}
 # the ages, printed
@@ -348,29 +375,19 @@ reveal("systems.9", "oldest 1, a step about 4.3",
            "can pass until its own?",
        })
 
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("systems.t2", stale_queue.stale_queue_explorer(),
-     ("With a spread of 1 or more, keep the mean age at 0.5 or less, and "
-      "find the shortest step. Reckon first: how many answers may be open "
-      "at an update? (They are not all being written: try 32 slots.)",
-      stale_queue.fresh_and_quick))
-
 # %% [markdown]
-# <details><summary>What the task shows</summary>
+# Does age hurt? We trained the course's small model on answers of one age, without a clip. Right
+# answers at the end, by seed ([S12](statements/19_systems.ipynb#S12-%C2%B7-how-old-may-data-be)):
 #
-# A mean age of 0.5 is half a batch: 32 open answers. But with 32 slots 48 are open: 32 are being
-# written, and 16 wait. For the trainer works for half a mean answer, in which 32 slots finish 16
-# answers. So 1.5 times the slots are open, and at most 32 may be: that is 21 slots. A step then
-# takes 3.06. <!-- cited: 48, 16, 1.5, 21, 3.06, 1.11, 0.90, 0.88, 0.83, 0.65, 0.74 --> **Busy is
-# not fast:** 64 slots, busy 90 % of the time, take 1.11.
-# </details>
+# | age | seed 0 | seed 1 | seed 2 |
+# |---|---|---|---|
+# | 0 | 0.90 | 0.91 | 0.90 |
+# | 1 | 0.83 | 0.90 | 0.90 |
+# | 4 | 0.88 | 0.83 | 0.87 |
+# | 8 | 0.65 | 0.89 | 0.74 |
 #
-# Does age hurt? We trained the course's small model on answers of one age, without a clip. Of three
-# seeds at age 0 all ended at 0.90 right answers or more. At age 8 two ended far lower, at 0.65 and
-# 0.74; at age 4 all a little lower, at 0.83 to 0.88
-# ([S12](statements/19_systems.ipynb#S12-%C2%B7-how-old-may-data-be)). **Measure in your own run
-# what age costs. Stop here.**
+# <!-- cited: 0.90, 0.91, 0.88, 0.83, 0.87, 0.65, 0.89, 0.74 --> At age 8 two of three end far lower. Age 1 is not clear. **Measure in your own
+# run what age costs.**
 
 # %%
 score("systems.9")
@@ -386,9 +403,11 @@ score("systems.9")
 # done first, long answers get far older. If it takes them in the order they were begun, no age
 # exceeds the batches ahead, and steps wait.
 # </details>
+#
+# **Stop here.**
 
 # %% [markdown]
-# ## Fifth sitting: another program writes
+# ## Sixth sitting: another program writes
 #
 # Suppose no answer is old. The engine's policy $\mu$ still is not the trainer's $\pi$, because the
 # engine rounds differently. The **gap** of a token is log π − log μ, on tokens that the engine
@@ -399,8 +418,9 @@ score("systems.9")
 # be told which experts the engine used, and use the same (*routing replay*, R3).
 #
 # [Ma et al.](https://arxiv.org/abs/2510.11370) measured the gaps of a mixture with 30 billion
-# parameters, as the KL of a token between the two: 0.0015. In some layer 94 % of its tokens were
-# flipped. <!-- cited: 0.0015, 94, 0.00075, 0.00064 -->
+# parameters, as the KL of a token between the two: 0.0015. 94 % of its tokens were flipped in at
+# least one layer. In a dense model of 8 billion the KL was
+# 0.00064. <!-- cited: 0.0015, 94, 0.00075, 0.00064 -->
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -418,7 +438,7 @@ table = "| | KL a token | std of the gap |\n|---|---|---|\n"
 for name, kl in PUBLISHED.items():
     table += f"| {name} | {kl:.5f} | {(2 * kl) ** 0.5:.3f} |\n"
 reveal("systems.17", "0.0008: flips made half of it",
-       "About half is left, and that is what a dense model has, too."
+       "About half is left: the rounding, as in the dense model."
        f"\n\n{table}\n"
        "The last column is read off the KL, which is std²/2 while gaps are "
        "small (05). Nearly all tokens are flipped somewhere, so a flip is "
@@ -428,7 +448,7 @@ reveal("systems.17", "0.0008: flips made half of it",
            "0.0001: flips made nearly all of it":
            "Then the rounding of 48 layers would be nothing.",
            "0.0014: rounding made nearly all of it":
-           "Then 94 % of flipped tokens would cost nothing.",
+           "Then flips in 94 % of the tokens would cost nothing.",
        })
 
 # %% [markdown]
@@ -488,7 +508,7 @@ score("systems.17", "systems.8")
 # **Stop here.**
 
 # %% [markdown]
-# ## Sixth sitting: how many answers still count?
+# ## Seventh sitting: how many answers still count?
 #
 # Say each answer aloud, then unfold.
 #
@@ -508,12 +528,16 @@ score("systems.17", "systems.8")
 # \end{aligned}$$
 # If the gaps of the $T$ tokens are independent, their variances add: $s^2=\text{std}^2\,T$. **So
 # exp(−std² · T) count.** With the gap of the dense 8B model, 0.0358: 0.0358² · 541 = 0.69, and
-# exp(−0.69) is a half. Half of the answers count at 541 tokens, in the 30B mixture at
-# 231. <!-- cited: 0.0358, 541, 0.69, -0.69, 231 --> **Answers of thousands of tokens are too long
-#      for the exact weight.**
+# exp(−0.69) is a half. Half of the answers count at 541 tokens, in the 30B mixture at 231, if its
+# few extreme gaps do no harm. <!-- cited: 0.0358, 541, 0.69, -0.69, 231 --> **Answers of thousands
+# of tokens are too long for the exact weight. Stop here.**
 #
-# Is the formula right? We try it on a small mixture of our own, random and untrained: four layers,
-# eight experts. A copy whose weights were rounded to bfloat16 writes, the unrounded one scores.
+# %% [markdown]
+# ## Eighth sitting: is the formula right?
+#
+# What do a few extreme gaps do? We look at a small mixture of our own, random and untrained: four
+# layers, eight experts. A copy whose weights were rounded to bfloat16 writes, the unrounded one
+# scores.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the measurement, folded
@@ -528,8 +552,10 @@ gap, flip = log_pi - log_mu, flipped(experts, own)
 # %% jupyter={"source_hidden": true}
 # the picture
 pictures.gaps({"all tokens": gap.flatten(), "flipped": gap[flip]},
-              "Our small mixture, 20,000 tokens, on a log axis. Few are "
-              "flipped. The dotted lines: π/μ is 1/2 and 2.")
+              "Our small mixture, 20,000 tokens, on a log axis; the dotted "
+              "lines are π/μ = 1/2 and 2. On the right are tokens that π "
+              "writes more often. The engine hardly writes them, so few "
+              "are seen.")
 
 # %% jupyter={"source_hidden": true}
 # the flips, printed
@@ -538,7 +564,7 @@ print(f"flipped: {100 * flip.double().mean():.1f} % of the tokens, "
       f"{100 * share:.1f} % of the squared gaps")
 
 # %% [markdown]
-# Its flips are rare and large, an extreme case. It is so small that one can count over all answers
+# It is an extreme case: flips are rare and large. And it is small: one can count over all answers
 # that its engine may write.
 
 # %% jupyter={"source_hidden": true}
@@ -561,18 +587,23 @@ for name, found in long.items():
         found[of][-1] for of in ("formula", "every", "worst", "best"))
     shares += (f"| {name} | {100 * formula:.0f} % | {100 * every:.2g} % "
                f"| {100 * worst:.0f} to {100 * best:.0f} % |\n")
+weights = (pi.table() - mu.table()).exp()
+rare = weights > 20                            # of a token
+held = {of: 1 - 1 / exact_share(
+    table.masked_fill(rare, -torch.inf), table, [1000])[1000]
+    for of, table in (("π", pi.table()), ("engine", mu.table()))}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("systems.13", "replayed yes; with flips far fewer count",
        f"With small gaps the formula is right:\n\n{shares}\n"
-       "With flips it is not. Why?\n\nThink of one token whose own weight "
-       "is 1,000, and that π writes in one answer of 100, so the engine in "
-       "one of 100,000. It adds 1,000² / 100,000 = 10 to E[w²], where all "
-       "other answers together make about 1. E[w] is 1, so the share is "
-       "1 / (10 + 1), 9 %. Four such tokens leave 1 / 11⁴, 0.007 %. But a "
-       "batch of 512 hardly ever meets one, and says: nearly all "
-       "count. **A batch shows only what the engine wrote: it flatters.**",
+       "With flips it is not. A few tokens have a weight above 20, up to "
+       f"{weights.max():,.0f}. Of π's answers {100 * held['π']:.0f} % hold "
+       f"one, of the engine's {100 * held['engine']:.3f} %: most batches "
+       "hold none, and nothing looks wrong. But E[w²] counts them by their "
+       "square. A weight of 1,000 that the engine writes once in 100,000 "
+       "answers adds 1,000² / 100,000 = 10, where all others make about 1. "
+       "**A batch shows only what the engine wrote: it flatters.**",
        instead={
            "both times, nearly":
            "It takes log w for normal. With small gaps it is. What if a "
@@ -584,7 +615,7 @@ reveal("systems.13", "replayed yes; with flips far fewer count",
        })
 
 # %% [markdown]
-# The same with lengths of your choice:
+# What does that mean for length?
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -604,19 +635,20 @@ task("systems.t3", long_answers.long_answers_explorer(),
 # <details><summary>One level deeper: how does one count over all answers?</summary>
 #
 # A token of this mixture depends on the four before it, so there are only 17⁴ contexts. What E[w²]
-# grows by after each of them is computed backwards, token by token. (What
-# [a batch misses](statements/19_systems.ipynb#What-a-batch-misses).)
+# grows by after each of them is computed backwards, token by token.
+# ([More on it](statements/19_systems.ipynb#What-a-batch-misses).)
 # </details>
 
 # %%
 score("systems.13")
 
 # %% [markdown]
-# What carries over from our extreme case: do not trust a batch on this, log the tail. **Stop
-# here.**
+# What carries over from our extreme case: do not trust a batch on this, log the tail.
+#
+# **Stop here.**
 
 # %% [markdown]
-# ## Seventh sitting: what do you do about the gap?
+# ## Ninth sitting: what do you do about the gap?
 #
 # The exact weight has no bias and, in long answers, too much noise. Three rules work token by token
 # instead: a token gets a weight of its own, or none. <!-- cited: 2, 5, 0, 10, 1, 0.2 -->
@@ -668,10 +700,10 @@ push = torch.autograd.grad(c * torch.min(rho, rho.clamp(0.8, 1.2)), logp)[0]
 both = 3 * logp.exp()
 whole = torch.autograd.grad(torch.min(both, both.clamp(0.8, 1.2)), logp)[0]
 reveal("systems.16", "2.2: ρ times the capped weight",
-       f"The gradient with respect to log π is {push:.1f}. With π/μ in the "
-       f"clip it is {abs(whole):.0f}: 3.3 lies outside, though the policy "
-       "has hardly moved. **The clip is for what this step does, the "
-       "weight for what was before: age and engine.**",
+       f"The push, the gradient of -L by log π, is {push:.1f}. With π/μ "
+       f"in the clip it is {abs(whole):.0f}: 3.3 lies outside, though the "
+       "policy has hardly moved. **The clip is for what this step does, "
+       "the weight for what was before: age and engine.**",
        instead={
            "not at all: π/μ = 3.3 is outside the clip":
            "This is what happens with π/μ in the clip. Here the clip sees "
@@ -714,10 +746,10 @@ def my_memory(parameters, trained, frozen, gpus, stage):
 check.memory_bytes(my_memory)
 
 # %% [markdown]
-# **2 Measure** · 8 minutes, after the fourth. A log has, for n answers, when each was `begun` and
-# when it was `taken` by the trainer, and the times of m `updates`. Return the mean age. Count the
-# updates after an answer was begun, up to the moment it is taken: one at that moment counts, one at
-# the moment it is begun does not.
+# **2 Measure** · 8 minutes, after the fourth sitting. A log has, for n answers, when each was
+# `begun` and when it was `taken` by the trainer, and the times of m `updates`. Return the mean age.
+# Count the updates after an answer was begun, up to the moment it is taken: one at that moment
+# counts, one at the moment it is begun does not.
 #
 # <details><summary>hint</summary>A table (n, m) of yes and no.</details>
 
@@ -728,7 +760,7 @@ def my_age(begun, taken, updates):
 check.queue_age(my_age)
 
 # %% [markdown]
-# **3 Implement** · 10 minutes, after the seventh. REINFORCE on the engine's answers with
+# **3 Implement** · 10 minutes, after the ninth. REINFORCE on the engine's answers with
 # truncated weights: mean over all tokens of −min(w_t, cap) A log π. Where the mask is 0, log-probs
 # may be −inf. Its gradient is checked too.
 #

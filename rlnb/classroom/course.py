@@ -25,15 +25,23 @@ from typing import Any
 from rlnb.classroom import progress
 from rlnb.shipped import data_folder
 
-__all__ = ["Page", "Tally", "course", "course_map", "export", "read_course", "tallies"]
+__all__ = [
+    "Page",
+    "Tally",
+    "minutes_said",
+    "course",
+    "course_map",
+    "export",
+    "read_course",
+    "tallies",
+]
 
 EXPORT = "rlnb-progress-1"
 KINDS = ("guesses", "tasks", "exercises", "statements")
-LATER = "third fourth fifth sixth seventh".split()  # sittings
 MINUTES = re.compile(
-    r"\b(\d+) minutes\b(?:, then (\d+) in a second sitting)?"
-    + "".join(rf"(?:(?:,| and) (\d+) in a {which})?" for which in LATER)
+    r"\b(\d+) minutes\b(?:, then (\d+) in a second sitting(?: and (\d+) in a third)?)?"
 )
+SITTINGS = re.compile(r"\bsittings of ((?:\d+, )+\d+ and \d+) minutes")
 
 
 @dataclass(frozen=True)
@@ -205,11 +213,25 @@ def write_course(notebooks: Path, file: Path) -> None:
         file.write_text(text, encoding="utf-8")
 
 
+def minutes_said(text: str) -> tuple[int, ...]:
+    """The minutes that a page says of its sittings, in order; none where it says nothing.
+
+    >>> minutes_said("34 minutes, then 11 in a second sitting")
+    (34, 11)
+    >>> minutes_said("Three sittings of 6, 5 and 8 minutes")
+    (6, 5, 8)
+    """
+    if several := SITTINGS.search(text):
+        return tuple(map(int, re.findall(r"\d+", several[1])))
+    found = MINUTES.search(text)
+    return tuple(int(m) for m in found.groups() if m) if found else ()
+
+
 def _read_page(twin: Path) -> Page:
     text = twin.read_text(encoding="utf-8")
     first = re.search(r"^# # \d\d · (.+)$", text, re.MULTILINE)
-    minutes = MINUTES.search(text.replace("\n# ", " "))
-    if first is None or minutes is None:
+    minutes = minutes_said(text.replace("\n# ", " "))
+    if first is None or not minutes:
         raise ValueError(
             f"{twin.name}: a page begins '# NN · title: question?' and says 'N minutes'."
         )
@@ -220,8 +242,8 @@ def _read_page(twin: Path) -> Page:
         stem=twin.stem,
         title=title,
         question=question[:1].upper() + question[1:],
-        minutes=int(minutes[1]),
-        later=tuple(int(m) for m in minutes.groups()[1:] if m),
+        minutes=minutes[0],
+        later=minutes[1:],
         guesses=tuple(call.args[0].value for call in _calls(text, "predict")),
         tasks=tuple(
             f"{call.args[0].value}/{i}"

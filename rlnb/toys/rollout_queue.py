@@ -7,13 +7,13 @@ begun while version v is the newest if
     n < (v + 1 + lag) * batch
 
 With `in_order` the trainer takes the answers in the order in which they were begun, and waits for
-the slowest of a batch: version n // batch learns from number n, so no age exceeds lag.
+the slowest of a batch: version n // batch learns from number n, so no age exceeds lag (rounded up).
 
 lag = 0 is synchronous: every answer of a batch is begun by the version that learns from it, and the
-next one waits. AReaL, arXiv 2505.24298, limits submission like this, with eta for lag. Time is in
-units of the mean answer; lengths are lognormal with mean 1 and `tail` the std of their log. A slot
-always writes at the same speed, however many others write, and new weights reach the slots at once
-and cost nothing: a model, not a measurement.
+next one waits. lag = 0.5 lets half a batch be begun ahead. AReaL, arXiv 2505.24298, limits
+submission like this, with eta for lag. Time is in units of the mean answer; lengths are lognormal
+with mean 1 and `tail` the std of their log. A slot always writes at the same speed, however many
+others write, and new weights reach the slots at once and cost nothing: a model, not a measurement.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import heapq
 from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -103,7 +104,7 @@ def stretched(taken: Sequence[float], slots: int) -> tuple[float, float]:
 def simulate(
     slots: int,
     batch: int,
-    lag: int,
+    lag: float,
     tail: float,
     train: float = 0.5,
     steps: int = 24,
@@ -117,7 +118,7 @@ def simulate(
     for name, (value, least) in given.items():
         if value < least:
             raise ValueError(f"{name} must be {least} or more, got {value}.")
-    drawn = iter(lengths((steps + lag + 1) * batch, tail, seed))
+    drawn = iter(lengths(ceil((steps + lag + 1) * batch), tail, seed))
     idle = list(range(slots))
     writing: list[tuple[float, int, Answer]] = []  # a heap by the time they finish
     ready: list[tuple[int, Answer]] = []  # in the order in which the trainer takes them

@@ -8,7 +8,7 @@ import re
 import nbformat
 import pytest
 
-from rlnb.classroom.course import MINUTES
+from rlnb.classroom.course import minutes_said
 from rlnb.classroom.pages import (
     NOTEBOOKS,
     WIDGET_VIEW,
@@ -296,7 +296,7 @@ def test_a_folded_cell_does_not_tell_the_answer(path):
 WORDS_A_MINUTE, LINES_A_MINUTE, GUESS, GOAL, FORMULA, PICTURE = 120, 8, 2.5, 3.5, 0.7, 0.5
 
 
-SITTINGS = [f"## {which} sitting" for which in "Second Third Fourth Fifth Sixth Seventh".split()]
+LATER = "Second Third Fourth Fifth Sixth Seventh Eighth Ninth".split()  # sittings, other evenings
 LONG = 40  # minutes; a longer lesson has a second sitting
 
 
@@ -331,12 +331,17 @@ def minutes_of(path, until: str = r"## .*Exercises") -> float:
     return minutes
 
 
+def has_sitting(path, which: str) -> bool:
+    return bool(re.search(rf"^## {which} sitting", prose(path), re.MULTILINE))
+
+
 @pytest.mark.parametrize(
     "path", [*LESSONS, *(p for p in PAGES if p.stem.startswith("21"))], ids=page_name
 )
 def test_the_minutes_of_a_lesson_are_honest(path):
-    said = [int(m or 0) for m in MINUTES.search(" ".join(prose(path).split())).groups()]
-    ends = [minutes_of(path, heading) for heading in (*SITTINGS, "## .*Exercises")]
+    said = minutes_said(" ".join(prose(path).split()))
+    begun = [f"## {which} sitting" for which in LATER if has_sitting(path, which)]
+    ends = [minutes_of(path, heading) for heading in (*begun, "## .*Exercises")]
     counted = [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
     for words, counts in zip(said, counted, strict=True):
         assert abs(words - counts) <= 3, f"says {said} minutes, counted {counted}"

@@ -40,7 +40,7 @@ def test_every_batch_is_full_and_no_answer_is_used_twice_or_before_it_is_finishe
         assert all(b[0] >= a[1] - 1e-12 for a, b in zip(mine, mine[1:], strict=False))
 
 
-@pytest.mark.parametrize("lag", [0, 1, 3])
+@pytest.mark.parametrize("lag", [0, 0.5, 1, 3])
 def test_the_limit_on_what_may_be_begun_holds(lag):
     run = simulate(200, 32, lag, 1.0, steps=10)
     for number, answer in enumerate(run.written):
@@ -48,7 +48,7 @@ def test_the_limit_on_what_may_be_begun_holds(lag):
 
 
 def test_the_mean_age_is_open_answers_over_batch():
-    for slots, lag in ((64, 1), (32, 1), (128, 2)):
+    for slots, lag in ((64, 1), (32, 1), (128, 2), (64, 0.5)):
         run = simulate(slots, 64, lag, 1.0, steps=200)
         assert run.staleness.mean() == pytest.approx(run.unused / 64, abs=0.03)
 

@@ -13,7 +13,7 @@ from rlnb.toys.rollout_queue import simulate
 
 BATCH, TRAIN, STEPS = 64, 0.5, 400
 ROWS, BARS, WINDOW = 16, 260, 8.0
-SLOTS = (8, 12, 16, 18, 20, 21, 22, 24, 32, 64, 128)
+SLOTS = (8, 16, 24, 32, 64, 128)
 COLORS = (SKY, ORANGE, PURPLE, GREEN, WINE, BLUE)
 STEPS_SHOWN = 20
 OLDEST = 8
@@ -26,7 +26,7 @@ CAPTION = (
 
 @checked(slots=between(1, 512), lag=between(0, 16), tail=between(0, 2))
 def compute(
-    slots: int = 64, lag: int = 0, tail: float = 1.0, in_order: bool = False
+    slots: int = 64, lag: float = 0, tail: float = 1.0, in_order: bool = False
 ) -> dict[str, Any]:
     """The simulation of `rollout_queue`: 64 answers a step, a step of the trainer takes half as
     long as a mean answer, and takes the answers as they are done, or as they were begun.
@@ -129,8 +129,9 @@ def alt(data) -> str:
 
 
 def fresh_and_quick(data) -> bool:
-    """Spread 1 or more, mean age at most 0.5, and of such settings the shortest step: 21 slots."""
-    return data["tail"] >= 1 and data["staleness"] <= 0.5 and data["time"] <= 3.15
+    """Spread 1 or more, mean age at most 0.5, and of such settings the shortest step: half a batch
+    ahead, with slots for a whole one."""
+    return data["tail"] >= 1 and round(data["staleness"], 2) <= 0.5 and data["time"] <= 1.5
 
 
 def stale_queue_explorer() -> Explorer:
@@ -142,7 +143,8 @@ def stale_queue_explorer() -> Explorer:
         {
             "slots": choice_slider(64, [(str(n), n) for n in SLOTS], "slots",
                                    "answers that are written at once; 64 make a batch"),
-            "lag": slider(0, 0, 4, 1, "batches ahead", "that may be begun before the next update"),
+            "lag": slider(0.0, 0.0, 4.0, 0.5, "batches ahead",
+                          "that may be begun before the next update"),
             "tail": slider(1.0, 0.0, 1.2, 0.1, "spread of the lengths", "std of the log length"),
             "in_order": switch(False, "take the answers in the order they were begun",
                                "otherwise the trainer takes whichever 64 are done first"),

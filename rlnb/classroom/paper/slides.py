@@ -22,6 +22,7 @@ import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from rlnb.classroom.course import minutes_said
 from rlnb.classroom.paper.lesson import Block, blocks, folds, paragraphs, title_of
 from rlnb.classroom.paper.prose import CODE_STYLE, STYLE, code, prose
 
@@ -140,12 +141,14 @@ def deck(page: Path) -> str:
     """The slides of a lesson as one HTML page."""
     made = slides(page)
     body = "\n".join(_section(slide, number) for number, slide in enumerate(made, 1))
-    minutes = re.search(r"\b(\d+) minutes", "\n".join(b.text for b in blocks(page)))
+    said = minutes_said(" ".join("\n".join(b.text for b in blocks(page)).split()))
+    # A lecture has the first sitting; all of them where they are short.
+    minutes = sum(said) if len(said) > 3 else (said or (30,))[0]
     return PAGE.format(
         title=html.escape(re.sub(r"[`$*]", "", title_of(page))),
         style=STYLE + CODE_STYLE + LOOK,
         body=body,
-        script=SCRIPT.replace("MINUTES", minutes[1] if minutes else "30"),
+        script=SCRIPT.replace("MINUTES", str(minutes)),
     )
 
 
