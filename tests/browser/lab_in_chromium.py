@@ -155,6 +155,7 @@ MOVED = {
     "sharpen_or_learn_explorer": ("cooling, 1/T", "2"),
     "three_pushes_explorer": ("baseline b", "-0.3"),
     "token_gates_explorer": ("ε", "0.1"),
+    "token_rules_explorer": ("w = π/μ", None),
     "token_weights_explorer": ("answer 1, tokens", "1"),
     "turn_credit_explorer": ("grader wrong", "0.3"),
     "two_authors_explorer": ("what it costs", "0.2"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -9,8 +11,16 @@ import torch
 from rlnb import check
 from rlnb.classroom import left_behind
 from rlnb.classroom.exercises import systems as exercises
-from rlnb.classroom.explorers import engine_rules, full_card, long_answers, stale_queue, which_rule
+from rlnb.classroom.explorers import (
+    engine_rules,
+    full_card,
+    long_answers,
+    stale_queue,
+    token_rules,
+    which_rule,
+)
 from rlnb.classroom.pictures import systems as pictures
+from rlnb.objective.gates import engine_ratio
 from rlnb.toys import router_answers, two_engines
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy
@@ -22,6 +32,7 @@ GOALS = (
     (full_card, full_card.smallest_stage),
     (stale_queue, stale_queue.fresh_and_quick),
     (long_answers, long_answers.half_of_the_flipped),
+    (token_rules, token_rules.hardly_unlearned),
 )
 
 
@@ -93,6 +104,8 @@ def test_flips_drawn_anew_halfway_leave_far_fewer_policies_behind():
         (long_answers.long_answers_explorer, {"length": 100}),
         (long_answers.long_answers_explorer, {"replayed": True, "answers": 64}),
         (long_answers.long_answers_explorer, {"revealed": True, "length": 100}),
+        (token_rules.token_rules_explorer, {"w": 6.0}),
+        (token_rules.token_rules_explorer, {"w": 3.0, "right": False, "cap": 3.0}),
         (engine_rules.engine_rules_explorer, {"rule": "no correction"}),
         (which_rule.which_rule_explorer, {"engine": "all flipped"}),
     ],
@@ -103,6 +116,23 @@ def test_explorers_draw_and_say_what_they_show(make, moved):
     explorer.set(**moved)
     assert (explorer.pixels() != start).any() and explorer.alt_text() != said
     assert (explorer.pixels() == explorer.pixels_from_scratch()).all()
+
+
+def test_the_rules_give_the_factors_of_the_objective():
+    w = torch.tensor([[*token_rules.WEIGHTS]], dtype=torch.float64)
+    batch = SimpleNamespace(
+        anchor_logprobs=w.log(), required=lambda *names: torch.zeros_like(w), lengths=None
+    )
+    tis = engine_ratio(level="token", kind="truncate", high=2.0)(batch, None, None)[0]
+    icepop = engine_ratio(level="token", low=0.5, high=5.0)(batch, None, None)[0]
+    for k, x in enumerate(token_rules.WEIGHTS):
+        found = token_rules.compute(x, cap=2.0)["factors"]
+        assert found["TIS"] == pytest.approx(tis[k].item())
+        assert found["IcePop"] == pytest.approx(icepop[k].item())
+        assert found["none"] == 1.0 and found["its own w"] == x
+    done = [(x, right) for x in token_rules.WEIGHTS for right in (True, False)
+            if token_rules.hardly_unlearned(token_rules.compute(x, right))]  # fmt: skip
+    assert done == [(20.0, False)]
 
 
 def test_the_truth_about_long_answers_shows_only_when_it_is_asked_for():

@@ -296,7 +296,9 @@ def test_a_folded_cell_does_not_tell_the_answer(path):
 WORDS_A_MINUTE, LINES_A_MINUTE, GUESS, GOAL, FORMULA, PICTURE = 120, 8, 2.5, 3.5, 0.7, 0.5
 
 
-LATER = "Second Third Fourth Fifth Sixth Seventh Eighth Ninth".split()  # sittings, other evenings
+LATER = (
+    "Second Third Fourth Fifth Sixth Seventh Eighth Ninth Tenth".split()
+)  # sittings, other evenings
 LONG = 40  # minutes; a longer lesson has a second sitting
 
 

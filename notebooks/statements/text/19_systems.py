@@ -701,9 +701,9 @@ print(f"all answers, share that counts: with them "
 
 # %% [markdown]
 # One of π's answers in a hundred makes nearly all of E[w²], and almost all of that is made by
-# answers with three such tokens or more, which no run will meet. About one batch of 512 in thirteen
+# answers with three such tokens or more, which no run will meet. About one batch of 512 in fourteen
 # holds one such answer, which then rules it; the others look calm. Giving such tokens less weight
-# costs little here. (The flips of a large mixture may be smaller.) <!-- cited: 13 -->
+# costs little here. (The flips of a large mixture may be smaller.) <!-- cited: 14 -->
 
 # %% [markdown]
 # ### Who is left behind?

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.stale_queue import stale_queue_explorer
     from rlnb.classroom.explorers.three_pushes import three_pushes_explorer
     from rlnb.classroom.explorers.token_gates import token_gates_explorer
+    from rlnb.classroom.explorers.token_rules import token_rules_explorer
     from rlnb.classroom.explorers.token_weights import token_weights_explorer
     from rlnb.classroom.explorers.turn_credit import turn_credit_explorer
     from rlnb.classroom.explorers.two_authors import two_authors_explorer
@@ -115,6 +116,7 @@ _HOME = {
     "sharpen_or_learn_explorer": "sharpen_or_learn",
     "three_pushes_explorer": "three_pushes",
     "token_gates_explorer": "token_gates",
+    "token_rules_explorer": "token_rules",
     "token_weights_explorer": "token_weights",
     "turn_credit_explorer": "turn_credit",
     "two_authors_explorer": "two_authors",
@@ -171,6 +173,7 @@ __all__ = [
     "sharpen_or_learn_explorer",
     "three_pushes_explorer",
     "token_gates_explorer",
+    "token_rules_explorer",
     "token_weights_explorer",
     "turn_credit_explorer",
     "two_authors_explorer",

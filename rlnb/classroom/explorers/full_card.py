@@ -13,9 +13,9 @@ CARD = 80.0
 GPUS = (1, 2, 4, 8, 16, 32)
 ANSWERS = (64, 128, 256, 512, 1024)
 CAPTION = (
-    "One card. Above: the answers are being written. Below: the gradient is computed. Activations: "
-    "what the backward pass reads: 4.6 GB for one answer, if layers are computed anew in it "
-    "(activation checkpointing) and the logits made in pieces."
+    "One card. Above: the answers are being written. Below: the gradient is computed. Activations "
+    "are 4.6 GB for one answer: layers are computed anew in the backward pass (activation "
+    "checkpointing), the logits made in pieces."
 )
 PARTS = {
     "trainer": (SKY, ""),  # what is also in page 19's first picture has its colour there

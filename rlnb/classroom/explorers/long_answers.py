@@ -116,10 +116,10 @@ def build(figure, data):
         axes.tick_params(labelsize=TEXT)
     flat = np.zeros(len(LENGTHS))
     return {
+        "every": left.plot(LENGTHS, flat, color=BLUE, lw=6)[0],  # behind: all can be equal
         "worst": left.plot(LENGTHS, flat, color=ORANGE, lw=2)[0],
         "best": left.plot(LENGTHS, flat, color=ORANGE, lw=2)[0],
-        "formula": left.plot(LENGTHS, flat, color=BLACK, lw=2, ls=":")[0],
-        "every": left.plot(LENGTHS, flat, color=BLUE, lw=2.8)[0],
+        "formula": left.plot(LENGTHS, flat, color=BLACK, lw=2, ls=":", zorder=5)[0],
         "counted": left.text(11, 0.14, "over all answers", color=BLUE, fontsize=11, weight="bold"),
         "here": left.axvline(10, color=GREY, lw=1.2, ls="--"),
         "dot": left.plot([10], [0], "o", color=BLUE, ms=9)[0],
