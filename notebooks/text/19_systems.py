@@ -122,16 +122,17 @@ print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 #
 # In the first sitting training took 122 GB, and 512 answers at once 241. Take several cards, say
 # four, which first write and then train (*colocated*). Each computes the gradient of its own
-# answers; the gradients are summed. With **ZeRO** each card then updates a quarter of the weights
-# only, and sends them to the others. So it needs AdamW's numbers and the summed gradient for this
-# quarter only, and it keeps: <!-- cited: 7.6, 122, 241, 53, 42, 30 -->
+# answers, and the gradients are summed. With **ZeRO** each card updates a quarter of the weights
+# only, and sends them to the others. So of the numbers of AdamW it needs a quarter (stage 1), of
+# the summed gradient, too (stage 2), and the weights of a layer only while it computes there (stage
+# 3). <!-- cited: 7.6, 122, 241, 53, 42, 30 -->
 #
 # | stage | each of four cards keeps, to train | GB |
 # |---|---|---|
 # | 0, plain *data parallelism* | everything | 7.6 · 16 = 122 |
 # | 1 | a quarter of AdamW's numbers | 7.6 · (4 + 12/4) = 53 |
 # | 2 | a quarter of the gradients, too | 7.6 · (2 + 14/4) = 42 |
-# | 3, FSDP | a quarter of the weights, too (and of the reference); the others are fetched when they are needed | 7.6 · 16/4 = 30 |
+# | 3, FSDP | a quarter of the weights, too, and of the reference | 7.6 · 16/4 = 30 |
 #
 # The engine stays whole on each card.
 #
@@ -248,9 +249,8 @@ reveal("systems.3", "about 13 %",
 # arithmetic (*memory-bound*): **64 slots take 1.5 times as long as one, and write 64
 # tokens.** <!-- cited: 15.2, 2000, 7.3, 22.5, 15.3, 1.5, 2.77, 6.8 -->
 #
-# Our queue gains 6.8 times, a little too much: on a card few slots write faster. In real runs AReaL
-# measured up to 2.77
-# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
+# Our queue gains 6.8 times. (On a card it would be less, for few slots write faster.) In real runs
+# AReaL measured up to 2.77 ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 
 # %%
 score("systems.3")
@@ -310,9 +310,9 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
 # <details><summary>What the task shows</summary>
 #
 # A mean age of 0.5 is half a batch of open answers. So let half a batch be begun ahead: with 64
-# slots a step takes 1.47 (with 128 it takes 1.41). The other way is fewer slots: 16 of them, one
-# batch ahead, have 24 answers open, 16 being written and 8 waiting for the trainer. They are always
-# busy, and a step takes 4.01. <!-- cited: 1.47, 1.41, 24, 8, 4.01 --> **Busy is not fast.**
+# slots a step takes 1.47. The other way is fewer slots: 16 of them, one batch ahead, have 24
+# answers open, 16 being written and 8 waiting for the trainer. They are always busy, and a step
+# takes 4.01. <!-- cited: 1.47, 24, 8, 4.01 --> **Busy is not fast.**
 # </details>
 #
 # **Stop here.**
@@ -338,12 +338,12 @@ lags = {lag: simulate(slots=64, batch=64, lag=lag, tail=1.0, steps=400,
                       in_order=True) for lag in (0, 1, 2, 4)}
 order = lags[1]
 more = ("| batches ahead, in order | mean age | oldest | step "
-        f"| {waits.time_per_step:.1f} / (k + 1) |\n|---|---|---|---|---|\n")
-for lag, run in lags.items():
+        f"| {waits.time_per_step:.1f} / (k + 1) |\n" + 5 * "|---" + "|\n")
+for name, run in (lags | {"1, as they are done": ahead}).items():
     ages = run.staleness
-    more += (f"| {lag} | {ages.mean():.1f} | {ages.max()} | "
-             f"{run.time_per_step:.1f} "
-             f"| {waits.time_per_step / (lag + 1):.1f} |\n")
+    least = "" if run is ahead else f"{waits.time_per_step / (name + 1):.1f}"
+    more += (f"| {name} | {ages.mean():.1f} | {ages.max()} "
+             f"| {run.time_per_step:.1f} | {least} |\n")
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -360,7 +360,8 @@ reveal("systems.9", "oldest 1, a step about 4.3",
        "training's 0.5 must fit into k + 1 steps, with k batches ahead. So "
        f"a step takes {waits.time_per_step:.1f} / (k + 1) at least, the "
        "last column. (It takes more, for a slow batch holds up the next.)"
-       f"\n\n{more}\nMore batches ahead buy speed with age.",
+       f"\n\n{more}\nThe last row is the queue that is not in order. So "
+       "take them in order only if very old answers do harm.",
        instead={
            "oldest 1, a step about 1.1":
            "Right about the age. But who waits for the slowest of the "
@@ -609,8 +610,8 @@ task("systems.t3", long_answers.long_answers_explorer(),
 # </details>
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.13", "All these batches say too much. Which answers do "
-        "they miss?",
+predict("systems.13", "From 80 tokens on all these batches say too much. "
+        "Which answers do they miss?",
         ["none: it is chance, other batches say too little",
          "those that the engine writes far more often than π",
          "those that π writes far more often than the engine"])

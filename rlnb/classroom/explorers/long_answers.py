@@ -22,8 +22,8 @@ BINS = np.linspace(-4, 3, 57)  # of log10 w
 TEXT = 10.5
 CAPTION = (
     "The small mixture. Left: the share of the answers that count; orange, the worst and the best "
-    "batch; blue, over all answers, up to the length you chose. Right: the weights of one batch, "
-    "on a log axis."
+    "of the batches (six of 512); blue, over all answers, up to the length you chose. Right: the "
+    "weights of one batch, on a log axis."
 )
 
 

@@ -13,7 +13,7 @@ from rlnb.toys.rollout_queue import simulate
 
 BATCH, TRAIN, STEPS = 64, 0.5, 400
 ROWS, BARS, WINDOW = 16, 260, 8.0
-SLOTS = (8, 16, 24, 32, 64, 128)
+SLOTS = (8, 16, 24, 32, 64)
 COLORS = (SKY, ORANGE, PURPLE, GREEN, WINE, BLUE)
 STEPS_SHOWN = 20
 OLDEST = 8

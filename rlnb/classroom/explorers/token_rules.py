@@ -17,6 +17,7 @@ RULES = {"its own w": (BLACK, "-"), "TIS": (BLUE, "-"), "IcePop": (WINE, "--"), 
 GRID = np.geomspace(0.04, 25, 600)
 TOP, TICKS = 25.0, (0, 1, 2, 5, 10, 20)
 TEXT = 10.5
+WHITE = {"fc": "white", "ec": "none", "pad": 1}  # behind letters: no line goes through them
 CAPTION = (
     "Left: the factor that each rule gives a token, by its w = π/μ. Right: the push on your token; "
     "the black line is what is due to it. The axes of factor and push are stretched near 0."
@@ -80,10 +81,11 @@ def build(figure, data):
         "dots": dots,
         "here": left.axvline(1, color=GREY, lw=1, ls="--"),
         "bars": right.barh(range(len(RULES)), np.zeros(len(RULES)), color=colors, height=0.6),
-        "numbers": [right.text(0, k, "", va="center", fontsize=11, weight="bold")
-                    for k in range(len(RULES))],
         "due": right.axvline(1, color=BLACK, lw=1.4),
-        "way": right.text(19, 3, "", ha="right", va="center", fontsize=11, weight="bold"),
+        "numbers": [right.text(0, k, "", va="center", fontsize=11, weight="bold", bbox=WHITE)
+                    for k in range(len(RULES))],
+        "way": right.text(24, 3, "", ha="right", va="center", fontsize=11, weight="bold",
+                          bbox=WHITE),
     }  # fmt: skip
 
 
