@@ -1,7 +1,7 @@
 """Decoding for a GPU: fixed buffers, few kernel launches, few waits for the device.
 
 On an H100 the graphs write what the eager form and `sampler.sample` write: 8,192 answers of a 25M
-model in 0.75 s, at 22 % of the memory's bandwidth; transformers' `generate` took 1.5 to 3.2 s
+model in 0.75 s, at 22 % of the memory's bandwidth; transformers' `generate` took 1.2 to 3.2 s
 (tests/benchmarks/README.md). On a CPU the tests compare the eager form, all but the graphs
 themselves, with `sampler.sample`, which is faster there; failures of capturing are played by
 stand-ins.
