@@ -12,7 +12,7 @@
 # **After this page** you can count what fills a GPU, say why it waits and how old its data get,
 # what changes when another program writes the answers, and what to do about it.
 #
-# Ten short sittings of 6, 6, 5, 6, 4, 7, 5, 8, 6 and 6 minutes; two or three make an evening
+# Ten short sittings of 6, 6, 5, 6, 8, 7, 5, 8, 6 and 6 minutes; two or three make an evening
 # (tired, up to twice that) · exercises 34 more · after 04 (importance sampling), 06 (PPO), 08
 # (GRPO) · ZeRO: [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
@@ -121,18 +121,17 @@ print(f"512 answers of 8,192 tokens: {512 * 8192 * per_token / 1e9:.0f} GB")
 # ## Second sitting: how do you make it fit?
 #
 # In the first sitting training took 122 GB, and 512 answers at once 241. Take several cards, say
-# four, which first write and then train (*colocated*). Each computes the gradient of its own
-# answers, and the gradients are summed. With **ZeRO** each card updates a quarter of the weights
-# only, and sends them to the others. So of the numbers of AdamW it needs a quarter (stage 1), of
-# the summed gradient, too (stage 2), and the weights of a layer only while it computes there (stage
-# 3). <!-- cited: 7.6, 122, 241, 53, 42, 30 -->
+# four, which first write and then train (*colocated*). They share the answers: 128 each, 60 GB of
+# cache. Each card computes the gradient of its own answers, and the gradients are summed. Then all
+# four would do the same update. With **ZeRO** each updates a quarter of the weights, and sends it
+# to the others. So a card need not keep everything: <!-- cited: 7.6, 122, 241, 60, 53, 42, 30 -->
 #
 # | stage | each of four cards keeps, to train | GB |
 # |---|---|---|
 # | 0, plain *data parallelism* | everything | 7.6 · 16 = 122 |
-# | 1 | a quarter of AdamW's numbers | 7.6 · (4 + 12/4) = 53 |
-# | 2 | a quarter of the gradients, too | 7.6 · (2 + 14/4) = 42 |
-# | 3, FSDP | a quarter of the weights, too, and of the reference | 7.6 · 16/4 = 30 |
+# | 1 | of AdamW's numbers only those of its quarter | 7.6 · (4 + 12/4) = 53 |
+# | 2 | of the summed gradient, too, only its quarter | 7.6 · (2 + 14/4) = 42 |
+# | 3, FSDP | of the weights, too, only its quarter; the others come when their layer computes | 7.6 · 16/4 = 30 |
 #
 # The engine stays whole on each card.
 #
@@ -152,10 +151,11 @@ task("systems.t1", full_card.full_card_explorer(),
 # <details><summary>What the task shows</summary>
 #
 # Neither alone is enough. At its fullest moment the card would hold 213 GB. Offloading alone brings
-# that to 142, stage 3 alone to 110. Together they do: with offloading, writing and training no
-# longer share the card, and stage 1 is enough: 75 GB while it writes, 73 while it
-# trains. <!-- cited: 73, 38, 50 --> The price: once a step the weights and AdamW's quarter, 38 GB,
-# go to main memory, and come back with the reference's 15. At 50 GB/s that takes two seconds.
+# that to 142, stage 3 alone (it splits the reference, too) to 110. Together they do: with
+# offloading, writing and training no longer share the card, and stage 1 is enough: 75 GB while it
+# writes, 73 while it trains. <!-- cited: 73, 38, 50 --> The price: once a step the weights and
+# AdamW's quarter, 38 GB, go to main memory, and come back with the reference's 15. At 50 GB/s that
+# takes two seconds.
 # </details>
 # <details><summary>One level deeper: what does a higher stage cost?</summary>
 #
@@ -249,7 +249,7 @@ reveal("systems.3", "about 13 %",
 # arithmetic (*memory-bound*): **64 slots take 1.5 times as long as one, and write 64
 # tokens.** <!-- cited: 15.2, 2000, 7.3, 22.5, 15.3, 1.5, 2.77, 6.8 -->
 #
-# Our queue gains 6.8 times. (On a card it would be less, for few slots write faster.) In real runs
+# Our queue gains 6.8 times.  In real runs
 # AReaL measured up to 2.77 ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 
 # %%
@@ -299,11 +299,10 @@ score("systems.3")
 
 # %% jupyter={"source_hidden": true}
 # the explorer
-task("systems.t2", stale_queue.stale_queue_explorer(),
+task("systems.t2", stale_queue.stale_queue_explorer(ordered=False),
      ("With a spread of 1 or more, keep the mean age at 0.5 or less, and "
       "find the shortest step. There are two ways to keep fewer answers "
-      "open. Say first which you would try. (The order of the answers is "
-      "for the next sitting.)",
+      "open. Say first which you would try.",
       stale_queue.fresh_and_quick))
 
 # %% [markdown]
@@ -311,8 +310,8 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
 #
 # A mean age of 0.5 is half a batch of open answers. So let half a batch be begun ahead: with 64
 # slots a step takes 1.47. The other way is fewer slots: 16 of them, one batch ahead, have 24
-# answers open, 16 being written and 8 waiting for the trainer. They are always busy, and a step
-# takes 4.01. <!-- cited: 1.47, 24, 8, 4.01 --> **Busy is not fast.**
+# answers open: 16 being written, and 8 that were done while the trainer worked. They are always
+# busy, and a step takes 4.01. <!-- cited: 1.47, 24, 8, 4.01 --> **Busy is not fast.**
 # </details>
 #
 # **Stop here.**
@@ -375,7 +374,20 @@ reveal("systems.9", "oldest 1, a step about 4.3",
            "can pass until its own?",
        })
 
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("systems.t5", stale_queue.stale_queue_explorer(),
+     ("With a spread of 1, no answer may be older than two updates. Find "
+      "the shortest step.",
+      stale_queue.none_too_old))
+
 # %% [markdown]
+# <details><summary>What the task shows</summary>
+#
+# In order, two batches ahead: 3.22. Not in order the oldest is far older as soon as anything is
+# begun ahead. <!-- cited: 3.22, 0.90, 0.91, 0.88, 0.83, 0.87, 0.65, 0.89, 0.74 -->
+# </details>
+#
 # Does age hurt? We trained the course's small model on answers of one age, without a clip. Right
 # answers at the end, by seed ([S12](statements/19_systems.ipynb#S12-%C2%B7-how-old-may-data-be)):
 #
@@ -386,9 +398,8 @@ reveal("systems.9", "oldest 1, a step about 4.3",
 # | 4 | 0.88 | 0.83 | 0.87 |
 # | 8 | 0.65 | 0.89 | 0.74 |
 #
-# <!-- cited: 0.90, 0.91, 0.88, 0.83, 0.87, 0.65, 0.89, 0.74 --> At age 4 all three end a little lower, at age 8 two far lower; age 1 is not
-# clear. **Measure in your own
-# run what age costs.**
+#  At age 8 two of three end far lower. The other ages differ by no more than three seeds can show.
+# **Measure in your own run what age costs.**
 
 # %%
 score("systems.9")
@@ -415,8 +426,9 @@ score("systems.9")
 # wrote.
 #
 # In a **mixture of experts** rounding can do more. A *router* picks in each layer a few of many
-# small networks, the experts. Where it picks another one, the token is **flipped**. The trainer can
-# be told which experts the engine used, and use the same (*routing replay*, R3).
+# small networks, the experts. Where the engine's picks another one than the trainer's, the token is
+# **flipped**. The trainer can be told which experts the engine used, and use the same (*routing
+# replay*, R3).
 #
 # [Ma et al.](https://arxiv.org/abs/2510.11370) measured the gaps of a mixture with 30 billion
 # parameters, as the KL of a token between the two: 0.0015. 94 % of its tokens were flipped in at
@@ -437,7 +449,7 @@ PUBLISHED = {"Qwen3-8B, dense": 0.00064, "Qwen3-30B-A3B, mixture": 0.0015,
              "Qwen3-30B-A3B, replayed": 0.00075}
 table = "| | KL a token | std of the gap |\n|---|---|---|\n"
 for name, kl in PUBLISHED.items():
-    table += f"| {name} | {kl:.5f} | {(2 * kl) ** 0.5:.3f} |\n"
+    table += f"| {name} | {kl:.5f} | {(2 * kl) ** 0.5:.4f} |\n"
 reveal("systems.17", "0.0008: flips made half of it",
        "About half is left: the rounding, as in the dense model."
        f"\n\n{table}\n"
@@ -532,7 +544,7 @@ score("systems.17", "systems.8")
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.18", "In the dense 8B model the std of the gap is 0.036. "
+predict("systems.18", "In the dense 8B model the std of the gap is 0.0358. "
         "At which length do half of the answers still count?",
         ["50 tokens", "500 tokens", "5,000 tokens"])
 
@@ -542,15 +554,15 @@ half = {name: int(torch.tensor(2.0).log() / (2 * kl))
         for name, kl in PUBLISHED.items()}
 at_4000 = torch.tensor(-2 * 0.00064 * 4000).exp()
 reveal("systems.18", "500 tokens",
-       "exp(-0.036² · 500) = 0.52. It is a half at "
+       "exp(-0.0358² · 500) = 0.53. It is a half at "
        f"{half['Qwen3-8B, dense']} tokens, in the 30B mixture at "
        f"{half['Qwen3-30B-A3B, mixture']}, if its few extreme gaps do no "
        f"harm. At 4,000 tokens {100 * at_4000:.1f} % count, 3 of 512. "
        "**Answers of thousands of tokens are too long for the exact "
        "weight.**",
        instead={
-           "50 tokens": "exp(-0.036² · 50) is 0.94.",
-           "5,000 tokens": "exp(-0.036² · 5,000) is 0.002.",
+           "50 tokens": "exp(-0.0358² · 50) is 0.94.",
+           "5,000 tokens": "exp(-0.0358² · 5,000) is 0.002.",
            
        })
 
@@ -627,9 +639,6 @@ without = {"π": pi.table().masked_fill(rare, -torch.inf),
 held = {of: 1 - 1 / exact_share(without[of], policy.table(), [1000])[1000]
         for of, policy in (("π", pi), ("engine", mu))}
 batches = 1 / (1 - (1 - held["engine"]) ** 512)
-with_them = exact_share(pi.table(), mu.table(), [1000])[1000]
-left = ((1 - held["π"]) ** 2
-        * exact_share(without["π"], mu.table(), [1000])[1000])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -638,10 +647,8 @@ reveal("systems.13", "those that π writes far more often than the engine",
        f"Of π's answers {100 * held['π']:.0f} % hold one, of the engine's "
        f"{100 * held['engine']:.3f} %: one batch of 512 in "
        f"{batches:.0f}. The other batches look healthy. But these answers "
-       "count by the square of their weights: without them "
-       f"{100 * left:.0f} % would count, with them "
-       f"{100 * with_them:.1g} %. **A batch shows only what the engine "
-       "wrote: it flatters.**",
+       "count by the square of their weights. **A batch shows only what "
+       "the engine wrote: it flatters.**",
        instead={
            "none: it is chance, other batches say too little":
            "By chance a batch meets a few of them. But the usual one meets "
@@ -651,16 +658,14 @@ reveal("systems.13", "those that π writes far more often than the engine",
        })
 
 # %% [markdown]
-# <!-- cited: 1.009, 1.002, 0.009 % -->
-# What carries over: do not trust the effective sample size of a batch. And a cap on the weights
-# gives up that one answer in a hundred, and with it the noise.
+# What carries over: a batch with few large weights does not prove that there are few. And a cap on
+# a token's weight would change one of π's answers in a hundred, and take away the worst of the
+# noise.
 #
 # <details><summary>One level deeper: how does one count over all answers?</summary>
 #
 # A token of this mixture depends on the four before it, so there are only 17⁴ contexts. What E[w²]
-# grows by after each of them is computed backwards, token by token: about 1.009 a token, where the
-# formula has 1.002.  By 1,000 tokens 0.009 % count; but most of that noise comes from answers with
-# several rare tokens, which no run will meet
+# grows by after each of them is computed backwards, token by token
 # ([more on it](statements/19_systems.ipynb#What-a-batch-misses)).
 # </details>
 
@@ -688,24 +693,24 @@ score("systems.13")
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t4", token_rules.token_rules_explorer(),
-     ("Where do the rules differ most? Find a token of a wrong answer "
-      "that is due more than ten pushes down, and that one of the rules "
-      "does not push at all. Look at the other end of the slider, too.",
-      token_rules.hardly_unlearned))
+     ("A token is due its own w pushes. Find one that IcePop pushes as "
+      "is due, while TIS, with its cap of 2, does not. Then look where "
+      "IcePop does worst.", token_rules.icepop_exact))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# At w = 20 the policy writes the token twenty times as often as the engine. In a wrong answer it is
-# due twenty pushes down. TIS gives two. IcePop, which distrusts so large a weight, gives none, and
-# from such answers the policy does not learn to drop it. At w = 1/20 it is the rule without a
-# weight that errs: it pushes twenty times too hard. <!-- cited: 20 -->
+# Between 2 and 5 IcePop gives what is due, and TIS is capped. Beyond 5 IcePop distrusts the weight
+# and gives none. In a wrong answer that is the worst case: at w = 20 the policy writes the token
+# twenty times as often as the engine, twenty pushes down are due, TIS gives two, IcePop none. At w
+# = 1/20 it is the rule without a weight that errs: it pushes twenty times too
+# hard. <!-- cited: 20 -->
 # </details>
 #
-# [One comparison](https://www.llmdata.com/blog/mismatch-praxis) on large models found TIS the most
-# robust; where the gaps are as small as in the dense 8B model, hardly a token meets the cap, and
-# the rules hardly differ. **Start with TIS, and log how many tokens meet the cap. If they are many,
-# look for the cause.**
+# Where the gaps are as small as in the dense 8B model, hardly a token meets the cap, and the rules
+# hardly differ. Where they are not, [one comparison](https://www.llmdata.com/blog/mismatch-praxis)
+# on large models found TIS the most robust. **Start with TIS, and log how many tokens meet the cap.
+# If they are many, look for the cause.**
 # ([Ten rules in a toy](statements/19_systems.ipynb#The-corrections-side-by-side).)
 
 # %% [markdown]

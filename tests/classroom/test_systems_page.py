@@ -32,7 +32,8 @@ GOALS = (
     (full_card, full_card.smallest_stage),
     (stale_queue, stale_queue.fresh_and_quick),
     (long_answers, long_answers.half_of_the_flipped),
-    (token_rules, token_rules.hardly_unlearned),
+    (token_rules, token_rules.icepop_exact),
+    (stale_queue, stale_queue.none_too_old),
 )
 
 
@@ -60,6 +61,9 @@ def test_busy_slots_are_not_a_fast_step():
     done = {g for g in grid if stale_queue.fresh_and_quick(found[g])}
     assert done == {(64, 0.5, tail, False) for tail in (1.0, 1.2)}
     assert max(fresh[g] for g in done) < min(fresh[g] for g in set(fresh) - done)
+    capped = {g for g in grid if stale_queue.none_too_old(found[g])}
+    assert not capped and stale_queue.none_too_old(stale_queue.compute(64, 2, 1.0, True))
+    assert stale_queue.compute(64, 2, 1.0, True)["time"] == pytest.approx(3.22, abs=0.005)
     half, few = found[64, 0.5, 1.0, False], found[16, 1, 1.0, False]
     assert half["time"] == pytest.approx(1.47, abs=0.005)
     assert half["open"] == pytest.approx(32, abs=0.1)  # half a batch
@@ -131,8 +135,9 @@ def test_the_rules_give_the_factors_of_the_objective():
         assert found["IcePop"] == pytest.approx(icepop[k].item())
         assert found["none"] == 1.0 and found["its own w"] == x
     done = [(x, right) for x in token_rules.WEIGHTS for right in (True, False)
-            if token_rules.hardly_unlearned(token_rules.compute(x, right))]  # fmt: skip
-    assert done == [(20.0, False)]
+            if token_rules.icepop_exact(token_rules.compute(x, right))]  # fmt: skip
+    assert done == [(x, right) for x in (3.0, 4.0) for right in (True, False)]
+    assert not token_rules.icepop_exact(token_rules.compute(3.0, cap=4.0))
 
 
 def test_the_truth_about_long_answers_shows_only_when_it_is_asked_for():

@@ -134,8 +134,17 @@ def fresh_and_quick(data) -> bool:
     return data["tail"] >= 1 and round(data["staleness"], 2) <= 0.5 and data["time"] <= 1.5
 
 
-def stale_queue_explorer() -> Explorer:
-    """Slots, batches ahead, how unequal the answers are, and which of them the trainer takes."""
+def none_too_old(data) -> bool:
+    """No answer older than two updates, at the shortest step: in order, two batches ahead."""
+    return data["tail"] >= 1 and data["oldest"] <= 2 and data["time"] <= 3.3
+
+
+def stale_queue_explorer(ordered: bool = True) -> Explorer:
+    """Slots, batches ahead, how unequal the answers are; ordered: and which the trainer takes."""
+    order = {
+        "in_order": switch(False, "take the answers in the order they were begun",
+                           "otherwise the trainer takes whichever 64 are done first"),
+    }  # fmt: skip
     return Explorer(
         compute,
         build,
@@ -146,9 +155,8 @@ def stale_queue_explorer() -> Explorer:
             "lag": slider(0.0, 0.0, 4.0, 0.5, "batches ahead",
                           "that may be begun before the next update"),
             "tail": slider(1.0, 0.0, 1.2, 0.1, "spread of the lengths", "std of the log length"),
-            "in_order": switch(False, "take the answers in the order they were begun",
-                               "otherwise the trainer takes whichever 64 are done first"),
-        },
+        }
+        | (order if ordered else {}),
         alt=alt,
         caption=CAPTION,
         readout=readout,

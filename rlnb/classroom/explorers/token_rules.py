@@ -118,9 +118,10 @@ def alt(data) -> str:
     )
 
 
-def hardly_unlearned(data) -> bool:
-    """A token of a wrong answer that is due more than ten pushes down and gets none by IcePop."""
-    return not data["right"] and data["w"] > 10
+def icepop_exact(data) -> bool:
+    """IcePop gives the token its own w, and TIS with a cap of 2 does not."""
+    found = data["factors"]
+    return data["cap"] == 2 and found["IcePop"] == data["w"] != found["TIS"]
 
 
 def token_rules_explorer() -> Explorer:
