@@ -334,7 +334,7 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 # %% jupyter={"source_hidden": true}
 # the queue in order
 lags = {lag: simulate(slots=64, batch=64, lag=lag, tail=1.0, steps=400,
-                      in_order=True) for lag in (0, 1, 2, 4)}
+                      in_order=True) for lag in (0, 1)}
 order = lags[1]
 more = ("| batches ahead, in order | mean age | oldest | step "
         f"| {waits.time_per_step:.1f} / (k + 1) |\n"
@@ -398,7 +398,7 @@ task("systems.t5", stale_queue.stale_queue_explorer(),
 # | 4 | 0.88 | 0.83 | 0.87 |
 # | 8 | 0.65 | 0.89 | 0.74 |
 #
-#  At age 8 two of three end far lower. The other ages differ by no more than three seeds can show.
+# At age 8 two of three end far lower. The other ages differ by no more than three seeds can show.
 # **Measure in your own run what age costs.**
 
 # %%
@@ -557,9 +557,9 @@ reveal("systems.18", "500 tokens",
        "exp(-0.0358² · 500) = 0.53. It is a half at "
        f"{half['Qwen3-8B, dense']} tokens, in the 30B mixture at "
        f"{half['Qwen3-30B-A3B, mixture']}, if its few extreme gaps do no "
-       f"harm. At 4,000 tokens {100 * at_4000:.1f} % count, 3 of 512. "
-       "**Answers of thousands of tokens are too long for the exact "
-       "weight.**",
+       f"harm. At 4,000 tokens of the 8B model {100 * at_4000:.1f} % "
+       "count, 3 of 512. **Answers of thousands of tokens are too long for "
+       "the exact weight.**",
        instead={
            "50 tokens": "exp(-0.0358² · 50) is 0.94.",
            "5,000 tokens": "exp(-0.0358² · 5,000) is 0.002.",
@@ -658,9 +658,8 @@ reveal("systems.13", "those that π writes far more often than the engine",
        })
 
 # %% [markdown]
-# What carries over: a batch with few large weights does not prove that there are few. And a cap on
-# a token's weight would change one of π's answers in a hundred, and take away the worst of the
-# noise.
+# What carries over: a batch with few large weights does not prove that there are few. And a cap of
+# 20 on a token's weight would change one of π's answers in a hundred, and take away these squares.
 #
 # <details><summary>One level deeper: how does one count over all answers?</summary>
 #
@@ -701,10 +700,9 @@ task("systems.t4", token_rules.token_rules_explorer(),
 # <details><summary>What the task shows</summary>
 #
 # Between 2 and 5 IcePop gives what is due, and TIS is capped. Beyond 5 IcePop distrusts the weight
-# and gives none. In a wrong answer that is the worst case: at w = 20 the policy writes the token
-# twenty times as often as the engine, twenty pushes down are due, TIS gives two, IcePop none. At w
-# = 1/20 it is the rule without a weight that errs: it pushes twenty times too
-# hard. <!-- cited: 20 -->
+# and gives none: at w = 20 the policy writes the token twenty times as often as the engine, twenty
+# pushes are due, TIS gives two, IcePop none. At w = 1/20 it is the rule without a weight that errs:
+# it pushes twenty times too hard. <!-- cited: 20 -->
 # </details>
 #
 # Where the gaps are as small as in the dense 8B model, hardly a token meets the cap, and the rules
