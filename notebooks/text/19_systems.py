@@ -30,9 +30,10 @@ from rlnb.classroom.explorers import full_card, long_answers
 from rlnb.classroom.explorers import stale_queue, token_rules
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import systems as pictures
+from rlnb.classroom.pictures.recorded_runs import final
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
-from rlnb.toys.router_answers import exact_share
+from rlnb.toys.router_answers import chance_without
 from rlnb.training.studies.cluster_memory import QWEN_7B
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -159,7 +160,8 @@ task("systems.t1", full_card.full_card_explorer(),
 # </details>
 # <details><summary>One level deeper: what does a higher stage cost?</summary>
 #
-# Traffic between the cards. In *sizes of the model* a step, on many cards, the policy alone:
+# Traffic between the cards, in *sizes of the model* a step, on many cards, for the policy alone. A
+# *micro-batch* is what a card computes the gradient of at one time.
 # <!-- cited: 2, 3, 129, 384, 128, 1 -->
 #
 # | stage | one micro-batch | 128, one answer each |
@@ -249,8 +251,8 @@ reveal("systems.3", "about 13 %",
 # arithmetic (*memory-bound*): **64 slots take 1.5 times as long as one, and write 64
 # tokens.** <!-- cited: 15.2, 2000, 7.3, 22.5, 15.3, 1.5, 2.77, 6.8 -->
 #
-# Our queue gains 6.8 times.  In real runs
-# AReaL measured up to 2.77 ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
+# Our queue gains 6.8 times. In real runs AReaL measured up to 2.77
+# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 
 # %%
 score("systems.3")
@@ -385,19 +387,20 @@ task("systems.t5", stale_queue.stale_queue_explorer(),
 # <details><summary>What the task shows</summary>
 #
 # In order, two batches ahead: 3.22. Not in order the oldest is far older as soon as anything is
-# begun ahead. <!-- cited: 3.22, 0.90, 0.91, 0.88, 0.83, 0.87, 0.65, 0.89, 0.74 -->
+# begun ahead. <!-- cited: 3.22 -->
 # </details>
 #
 # Does age hurt? We trained the course's small model on answers of one age, without a clip. Right
 # answers at the end, by seed ([S12](statements/19_systems.ipynb#S12-%C2%B7-how-old-may-data-be)):
-#
-# | age | seed 0 | seed 1 | seed 2 |
-# |---|---|---|---|
-# | 0 | 0.90 | 0.91 | 0.90 |
-# | 1 | 0.83 | 0.90 | 0.90 |
-# | 4 | 0.88 | 0.83 | 0.87 |
-# | 8 | 0.65 | 0.89 | 0.74 |
-#
+
+# %% jupyter={"source_hidden": true}
+# the ends, recorded
+runs = {0: "chain_stale_0"} | {
+    age: f"chain_stale_{age}_no_clip" for age in (1, 4, 8)}
+for age, run in runs.items():
+    print(f"age {age}:", *(f"{x:.2f}" for x in final(run)))
+
+# %% [markdown]
 # At age 8 two of three end far lower. The other ages differ by no more than three seeds can show.
 # **Measure in your own run what age costs.**
 
@@ -593,9 +596,8 @@ gap, flip = log_pi - log_mu, flipped(experts, own)
 # the picture
 pictures.gaps({"all tokens": gap.flatten(), "flipped": gap[flip]},
               "Our small mixture, 20,000 tokens, on a log axis; the dotted "
-              "lines are π/μ = 1/2 and 2. On the right are tokens that π "
-              "writes more often. The engine hardly writes them, so few "
-              "are seen: one with a weight above 20 would be at 3 or more.")
+              "lines are π/μ = 1/2 and 2. A weight of 20 would be at 3.")
+
 
 # %% jupyter={"source_hidden": true}
 # the flips, printed
@@ -618,8 +620,8 @@ task("systems.t3", long_answers.long_answers_explorer(),
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# 80 tokens <!-- cited: 80, 150, 300, 600, 92, 60, 83, 51 -->. The worst batch says 150, the formula
-# 300, the best batch 600. At 80 batches say 60 to 92 %, and the truth is 51. With the experts
+# 80 tokens <!-- cited: 80, 140, 300, 580, 92, 60, 83, 51 -->. The worst batch says 140, the formula
+# 300, the best batch 580. At 80 batches say 60 to 92 %, and the truth is 51. With the experts
 # replayed they all agree.
 # </details>
 # %% jupyter={"source_hidden": true}
@@ -632,11 +634,8 @@ predict("systems.13", "From 80 tokens on all these batches say too much. "
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-log_w = pi.table() - mu.table()                # of a token
-rare = log_w > torch.tensor(20.0).log()
-without = {"π": pi.table().masked_fill(rare, -torch.inf),
-           "engine": mu.table().masked_fill(rare, -torch.inf)}
-held = {of: 1 - 1 / exact_share(without[of], policy.table(), [1000])[1000]
+rare = pi.table() - mu.table() > torch.tensor(20.0).log()  # of a token
+held = {of: 1 - chance_without(policy.table(), rare, 1000)
         for of, policy in (("π", pi), ("engine", mu))}
 batches = 1 / (1 - (1 - held["engine"]) ** 512)
 
@@ -646,7 +645,8 @@ reveal("systems.13", "those that π writes far more often than the engine",
        "Take answers of 1,000 tokens, and tokens with a weight above 20. "
        f"Of π's answers {100 * held['π']:.0f} % hold one, of the engine's "
        f"{100 * held['engine']:.3f} %: one batch of 512 in "
-       f"{batches:.0f}. The other batches look healthy. But these answers "
+       f"{batches:.0f}. The other batches look healthy: on the right of "
+       "the histogram of gaps hardly anything is seen. But these answers "
        "count by the square of their weights. **A batch shows only what "
        "the engine wrote: it flatters.**",
        instead={
@@ -848,13 +848,9 @@ check.silent_bug_systems(my_test)
 #
 # Not the exact weight: the share of answers that count falls exponentially with length. A token's
 # own weight has less noise and some bias. TIS keeps a token beyond the cap with weight 2, IcePop
-# drops it, also a wrong one that the engine seldom writes and that should be pushed down hardest.
-# Log the tokens beyond the cap, by the
-# sign of A. If the data are old, too: the decoupled loss.
+# drops it, however hard it should be pushed. Log the tokens beyond the cap, by the sign of A. If
+# the data are old, too: the decoupled loss.
 # </details>
-#
-#
-#
 # <details><summary><b>How do new weights reach the engine, and what about open answers?</b></summary>
 #
 # They are sent after each update: 2 bytes a parameter, regrouped from the trainer's shards to the

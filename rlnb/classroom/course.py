@@ -38,9 +38,7 @@ __all__ = [
 
 EXPORT = "rlnb-progress-1"
 KINDS = ("guesses", "tasks", "exercises", "statements")
-MINUTES = re.compile(
-    r"\b(\d+) minutes\b(?:, then (\d+) in a second sitting(?: and (\d+) in a third)?)?"
-)
+MINUTES = re.compile(r"\b(\d+) minutes\b(?:, then (\d+) in a second sitting)?")
 SITTINGS = re.compile(r"\bsittings of ((?:\d+, )+\d+ and \d+) minutes")
 
 

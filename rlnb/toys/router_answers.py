@@ -18,7 +18,7 @@ import torch
 
 from rlnb.toys.router import CONTEXT
 
-__all__ = ["draw_places", "exact_share"]
+__all__ = ["chance_without", "draw_places", "exact_share"]
 
 
 def exact_share(
@@ -51,6 +51,21 @@ def exact_share(
             found |= {n: math.exp(-here - (n - t) * growth) for n in wanted if n > t}
             break
     return {n: found[n] for n in wanted}
+
+
+def chance_without(log_p: torch.Tensor, rare: torch.Tensor, length: int) -> float:
+    """The chance that an answer of `length` tokens holds none that `rare` marks, in its context.
+
+    log_p: `RouterPolicy.table` of who writes; rare: True or False, of its shape. It is E_p[w^2] of
+    the policy that is p but never writes a rare token, w being 1 or 0.
+
+    >>> from rlnb.toys.router import RouterPolicy
+    >>> log_p = RouterPolicy(vocab=2, seed=0).table()
+    >>> round(chance_without(log_p, log_p > 0, 5), 9)
+    1.0
+    """
+    without = log_p.masked_fill(rare, -torch.inf)
+    return 1 / exact_share(without, log_p, [length])[length]
 
 
 @torch.no_grad()

@@ -682,16 +682,15 @@ explorers.engine_rules_explorer()
 
 # %%
 from rlnb.toys.router import RouterPolicy
-from rlnb.toys.router_answers import exact_share
+from rlnb.toys.router_answers import chance_without, exact_share
 
 router = RouterPolicy(seed=0)
 log_pi, log_mu = router.table(), router.rounded().table()
 rare = log_pi - log_mu > torch.tensor(20.0).log()
-cut = {"pi": log_pi.masked_fill(rare, -torch.inf),
-       "mu": log_mu.masked_fill(rare, -torch.inf)}
-mass = {of: 1 / exact_share(cut[of], table, [1000])[1000]
+mass = {of: chance_without(table, rare, 1000)
         for of, table in (("pi", log_pi), ("mu", log_mu))}
-left = mass["pi"]**2 * exact_share(cut["pi"], log_mu, [1000])[1000]
+kept = log_pi.masked_fill(rare, -torch.inf)
+left = mass["pi"]**2 * exact_share(kept, log_mu, [1000])[1000]
 print("answers of 1,000 tokens that hold such a token:")
 print(f"  {100 * (1 - mass['pi']):.1f} % of pi's, "
       f"{100 * (1 - mass['mu']):.3f} % of the engine's")

@@ -119,7 +119,7 @@ def build(figure, data):
         "every": left.plot(LENGTHS, flat, color=BLUE, lw=6)[0],  # behind: all can be equal
         "worst": left.plot(LENGTHS, flat, color=ORANGE, lw=2)[0],
         "best": left.plot(LENGTHS, flat, color=ORANGE, lw=2)[0],
-        "formula": left.plot(LENGTHS, flat, color=BLACK, lw=2, ls=":", zorder=5)[0],
+        "formula": left.plot(LENGTHS, flat, color=BLACK, lw=2, ls=":")[0],
         "counted": left.text(11, 0.14, "over all answers", color=BLUE, fontsize=11, weight="bold"),
         "here": left.axvline(10, color=GREY, lw=1.2, ls="--"),
         "dot": left.plot([10], [0], "o", color=BLUE, ms=9)[0],
@@ -136,7 +136,6 @@ def update(artists, data):
     for name in ("dot", "every", "counted"):
         artists[name].set_visible(data["revealed"])
     seen = np.arange(len(LENGTHS)) <= data["at"]  # it grows as one goes on: no task done by looking
-
     artists["every"].set_ydata(np.where(seen, data["every"], np.nan))
     weights = data["weights"]
     counts, _ = np.histogram(np.log10(weights), BINS)

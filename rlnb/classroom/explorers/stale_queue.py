@@ -9,6 +9,7 @@ import numpy as np
 from rlnb.classroom.explorer import Explorer, choice_slider, slider, switch
 from rlnb.classroom.explorers.arguments import between, checked
 from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, WINE
+from rlnb.classroom.pictures.systems import slots_shown
 from rlnb.toys.rollout_queue import simulate
 
 BATCH, TRAIN, STEPS = 64, 0.5, 400
@@ -42,13 +43,7 @@ def compute(
     run = simulate(slots, BATCH, lag, tail, TRAIN, STEPS, in_order=in_order)
     begin = run.steps[STEPS // 2][0]
     seen = [a for a in run.written if a.finished > begin and a.begun < begin + WINDOW]
-    end = begin + WINDOW
-    waited = [max(seen, key=lambda a: min(a.finished, end) - max(a.begun, begin)).slot]
-    for batch, (low, _) in zip(run.trained, run.steps, strict=True):
-        if begin < low < end:  # the slot that this step waited for is shown
-            waited.append(max(batch, key=lambda a: a.finished).slot)
-    shown = sorted(list(dict.fromkeys([*waited, *range(slots)]))[: min(ROWS, slots)])
-    row = {slot: k for k, slot in enumerate(shown)}
+    row = {slot: k for k, slot in enumerate(slots_shown(run, begin, WINDOW, ROWS))}
     bars = []
     for a in (a for a in seen if a.slot in row):
         low, high = max(a.begun, begin), min(a.finished, begin + WINDOW)

@@ -9,10 +9,10 @@ import numpy as np
 from rlnb.classroom.explorer import Explorer, choice_slider, slider, switch
 from rlnb.classroom.explorers.arguments import between, checked, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREY, WINE
+from rlnb.toys.two_engines import MORE
 
 WEIGHTS = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0)
 NAMES = {0.05: "1/20", 0.1: "1/10", 0.2: "1/5"}
-BAND = (0.5, 5.0)  # IcePop's
 RULES = {"its own w": (BLACK, "-"), "TIS": (BLUE, "-"), "IcePop": (WINE, "--"), "none": (GREY, ":")}
 GRID = np.geomspace(0.04, 25, 600)
 TOP, TICKS = 25.0, (0, 1, 2, 5, 10, 20)
@@ -25,9 +25,8 @@ CAPTION = (
 
 
 def _factors(w: np.ndarray, cap: float) -> dict[str, np.ndarray]:
-    inside = (w >= BAND[0]) & (w <= BAND[1])
-    return {"its own w": w, "TIS": np.minimum(w, cap), "IcePop": np.where(inside, w, 0.0),
-            "none": np.ones_like(w)}  # fmt: skip
+    icepop = MORE["IcePop [1/2, 5]"](w, w, w)  # it asks for w alone
+    return {"its own w": w, "TIS": np.minimum(w, cap), "IcePop": icepop, "none": np.ones_like(w)}
 
 
 @checked(w=one_of(WEIGHTS), cap=between(1, 10))

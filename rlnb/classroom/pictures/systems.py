@@ -23,7 +23,8 @@ from rlnb.toys.rollout_queue import Timeline
 from rlnb.toys.two_engines import Verdict
 
 __all__ = [
-    "bias_and_noise", "bytes_by_method", "gaps", "learning_by_time", "two_timelines",
+    "bias_and_noise", "bytes_by_method", "gaps", "learning_by_time", "slots_shown",
+    "two_timelines",
 ]  # fmt: skip
 
 TEXT = 10.5  # points: the size of the page's own text
@@ -68,12 +69,16 @@ def bytes_by_method(table: Mapping[str, Mapping[str, float]], caption: str) -> P
     return static_figure(build, size=(900, 260), caption=caption, alt=f"Bytes a parameter. {sums}.")
 
 
-def _rows(run: Timeline, begin: float, width: float, rows: int) -> list[int]:
-    """Slots to show: the first, and always the one that is busy longest in the window."""
-    seen = [a for a in run.written if a.finished > begin and a.begun < begin + width]
-    longest = max(seen, key=lambda a: min(a.finished, begin + width) - max(a.begun, begin)).slot
-    first = list(range(min(rows, run.slots)))
-    return first if longest in first else [*first[:-1], longest]
+def slots_shown(run: Timeline, begin: float, width: float, rows: int) -> list[int]:
+    """At most `rows` slots, in order: the one that is busy longest in the window, those that the
+    steps in it waited for, and the first."""
+    end = begin + width
+    seen = [a for a in run.written if a.finished > begin and a.begun < end]
+    found = [max(seen, key=lambda a: min(a.finished, end) - max(a.begun, begin)).slot]
+    for batch, (low, _) in zip(run.trained, run.steps, strict=True):
+        if begin < low < end:
+            found.append(max(batch, key=lambda a: a.finished).slot)
+    return sorted(list(dict.fromkeys([*found, *range(run.slots)]))[:rows])
 
 
 def two_timelines(
@@ -87,7 +92,7 @@ def two_timelines(
             axes = _axes(figure, (0.055 + k * each, 0.16, each - 0.035, 0.73),
                          "time, in lengths of a mean answer")  # fmt: skip
             begin = run.steps[len(run.steps) // 2][1]
-            shown = _rows(run, begin, width, rows)
+            shown = slots_shown(run, begin, width, rows)
             for answer in run.written:
                 if answer.slot in shown and answer.finished > begin:
                     low, high = max(answer.begun, begin), min(answer.finished, begin + width)
